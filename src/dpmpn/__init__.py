@@ -1,0 +1,1 @@
+"""dpmpn: answers questions on a knowledge graph and shows its reasoning."""

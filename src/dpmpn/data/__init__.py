@@ -1,0 +1,1 @@
+"""Triples in, KnowledgeGraph out: readers, vocabularies, dataset registry, splits."""

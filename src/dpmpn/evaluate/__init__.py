@@ -1,0 +1,1 @@
+"""Ranking metrics and the protocols of the paper."""

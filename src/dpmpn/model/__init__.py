@@ -1,0 +1,1 @@
+"""IGNN, AGNN, attention flow, horizons, and the reasoner that runs the steps."""

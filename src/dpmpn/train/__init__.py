@@ -1,0 +1,1 @@
+"""Training: batches, optimiser, checkpoints and the loop that joins them."""
