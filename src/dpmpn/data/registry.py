@@ -1,0 +1,147 @@
+"""The datasets known by name: where they lie, which preset fits them and how large they were published."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from dpmpn.data.vocabulary import near_names
+from dpmpn.errors import DataError, UnknownName
+
+ROOT_VARIABLE = "DPMPN_DATA"
+_IGNORED = str.maketrans("", "", "-_ /\\")
+
+
+class Counts(NamedTuple):
+    """How many entities, relations and triples a dataset has; inverses are not counted."""
+
+    entities: int
+    relations: int
+    train: int
+    valid: int
+    test: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A dataset known by name."""
+
+    name: str
+    location: str  # below the root folder; below the package for the bundled one
+    kind: str  # "paper", "task", "extra", "scale" (not a benchmark) or "bundled"
+    preset: str | None = None
+    aliases: tuple[str, ...] = ()
+    published: Counts | None = None
+    note: str = ""
+
+    def folder(self) -> Path | None:
+        """Folder of the dataset, or None where the root folder is not set."""
+        if self.kind == "bundled":
+            return Path(__file__).parent / self.location
+        root = os.environ.get(ROOT_VARIABLE)
+        return Path(root) / self.location if root else None
+
+    def existing_folder(self) -> Path:
+        """Folder of the dataset, which must be there."""
+        folder = self.folder()
+        if folder is None:
+            raise DataError(
+                f"${ROOT_VARIABLE} is not set, and dataset '{self.name}' is looked for below it; set it to "
+                f"the folder that holds '{self.location}', or give a folder instead of a name"
+            )
+        if not folder.is_dir():
+            raise DataError(f"dataset '{self.name}' is not here: {folder} is not a folder; {self._advice()}")
+        return folder
+
+    def _advice(self) -> str:
+        if self.kind == "bundled":
+            return "it comes with the package, so install the package again"
+        advice = f"put its files there or point ${ROOT_VARIABLE} to another folder"
+        return f"{advice}. {self.note}" if self.note else advice
+
+
+class DatasetRow(NamedTuple):
+    """A line of the table of datasets; `folder` is None where the data is not found."""
+
+    name: str
+    preset: str | None
+    folder: Path | None
+    kind: str
+
+
+_TASKS = (
+    "agentbelongstoorganization",
+    "athletehomestadium",
+    "athleteplaysforteam",
+    "athleteplaysinleague",
+    "athleteplayssport",
+    "organizationheadquarteredincity",
+    "organizationhiredperson",
+    "personborninlocation",
+    "personleadsorganization",
+    "teamplaysinleague",
+    "teamplayssport",
+    "worksfor",
+)
+_EXTRAS = ("UMLS", "Kinship", "Nations", "Countries_S1", "Countries_S2", "Countries_S3", "Family")
+
+
+def _paper(name: str, preset: str, published: Counts, note: str = "") -> Entry:
+    return Entry(name, name, "paper", preset, published=published, note=note)
+
+
+def _task(task: str) -> Entry:
+    location = f"NELL-995-tasks/{task}"
+    return Entry(f"NELL-995/{task}", location, "task", "nell995", aliases=(task, location))
+
+
+_ENTRIES = (
+    _paper("FB15K", "fb15k", Counts(14_951, 1_345, 483_142, 50_000, 59_071)),
+    _paper("FB15K-237", "fb15k-237", Counts(14_541, 237, 272_115, 17_535, 20_466)),
+    _paper("WN18", "wn18", Counts(40_943, 18, 141_442, 5_000, 5_000)),
+    _paper("WN18RR", "wn18rr", Counts(40_943, 11, 86_835, 3_034, 3_134)),
+    _paper("NELL-995", "nell995", Counts(74_536, 200, 149_678, 543, 2_818)),
+    _paper(
+        "YAGO3-10",
+        "yago3-10",
+        Counts(123_188, 37, 1_079_040, 5_000, 5_000),
+        note="YAGO3-10-quarter exists as a scale set only: its scores are not those of YAGO3-10",
+    ),
+    *(_task(task) for task in _TASKS),
+    *(Entry(name, name, "extra") for name in _EXTRAS),
+    Entry("YAGO3-10-quarter", "YAGO3-10-quarter", "scale"),
+    Entry("countries", "countries", "bundled"),
+)
+
+DATASETS: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
+
+
+def _plain(name: str) -> str:
+    return name.translate(_IGNORED).casefold()
+
+
+_BY_PLAIN_NAME = {_plain(spelling): entry for entry in _ENTRIES for spelling in (entry.name, *entry.aliases)}
+
+
+def find_dataset(name: str) -> Entry | None:
+    """Entry of a name, ignoring case, dashes, underscores, spaces and slashes; None where there is none."""
+    return _BY_PLAIN_NAME.get(_plain(name))
+
+
+def known_dataset(name: str) -> Entry:
+    """Entry of a name, which must exist."""
+    entry = find_dataset(name)
+    if entry is None:
+        near = [_BY_PLAIN_NAME[plain].name for plain in near_names(_plain(name), list(_BY_PLAIN_NAME))]
+        hint = "`dpmpn datasets` lists them; a folder with train.txt is a dataset too"
+        raise UnknownName("dataset", name, list(dict.fromkeys(near)), hint)
+    return entry
+
+
+def list_datasets() -> list[DatasetRow]:
+    """All known datasets and where they were found."""
+    return [DatasetRow(e.name, e.preset, _found(e.folder()), e.kind) for e in _ENTRIES]
+
+
+def _found(folder: Path | None) -> Path | None:
+    return folder if folder is not None and folder.is_dir() else None

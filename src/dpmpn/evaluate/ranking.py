@@ -1,0 +1,204 @@
+"""Filtered ranks of the right answers in sparse answer distributions, and the scores made of them.
+
+A distribution is ragged: `offsets` (queries + 1), `nodes` (ascending and unique within a query) and their
+`probabilities`. An entity that is not listed scores 0, so all unlisted entities tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from dpmpn.errors import DataError
+
+IntArray = npt.NDArray[np.integer]
+FloatArray = npt.NDArray[np.floating]
+
+HITS_AT = (1, 3, 10)
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The best and the worst position of each query's target among its ties, counted from 1."""
+
+    optimistic: npt.NDArray[np.int64]  # queries
+    pessimistic: npt.NDArray[np.int64]  # queries
+    reached: npt.NDArray[np.bool_]  # queries; the target's probability is above 0
+
+    @property
+    def realistic(self) -> npt.NDArray[np.float64]:
+        """The mean of both: the expected rank when ties fall in random order."""
+        return (self.optimistic + self.pessimistic) / 2
+
+    def __len__(self) -> int:
+        return len(self.optimistic)
+
+    def __getitem__(self, selection: slice | IntArray | npt.NDArray[np.bool_]) -> Ranks:
+        return Ranks(self.optimistic[selection], self.pessimistic[selection], self.reached[selection])
+
+    @classmethod
+    def concatenate(cls, batches: Sequence[Ranks]) -> Ranks:
+        """Join the ranks of several batches in their order."""
+        return cls(
+            np.concatenate([np.empty(0, np.int64), *(batch.optimistic for batch in batches)]),
+            np.concatenate([np.empty(0, np.int64), *(batch.pessimistic for batch in batches)]),
+            np.concatenate([np.empty(0, np.bool_), *(batch.reached for batch in batches)]),
+        )
+
+
+class Summary(TypedDict):
+    """Scores under each way to place ties, as fractions: mrr, hits_at_1, hits_at_3, hits_at_10."""
+
+    realistic: dict[str, float]
+    optimistic: dict[str, float]
+    pessimistic: dict[str, float]
+    coverage: float
+    queries: int
+
+
+def rank_targets(
+    offsets: IntArray,
+    nodes: IntArray,
+    probabilities: FloatArray,
+    targets: IntArray,
+    known_offsets: IntArray,
+    known_tails: IntArray,
+    n_entities: int,
+) -> Ranks:
+    """Rank each query's target among all entities except the query's other known answers.
+
+    Known tails are ascending and unique within a query, as `KnownAnswers.lookup` gives them; whether the
+    target is among them makes no difference.
+    """
+    targets = np.ascontiguousarray(targets, np.int64)
+    check_distribution(offsets, nodes, probabilities, n_entities)
+    check_ragged("known tails", known_offsets, known_tails)
+    check_ascending("known tails", known_offsets, known_tails, n_entities)
+    if not len(targets) == len(offsets) - 1 == len(known_offsets) - 1:
+        raise ValueError(
+            f"{len(targets)} targets for {len(offsets) - 1} distributions and "
+            f"{len(known_offsets) - 1} rows of known tails"
+        )
+    if len(targets) and (targets.min() < 0 or targets.max() >= n_entities):
+        raise ValueError(f"targets must be entities from 0 to {n_entities - 1}")
+    return Ranks(
+        *_rank_all(offsets, nodes, probabilities, targets, known_offsets, known_tails, int(n_entities))
+    )
+
+
+def summarise(ranks: Ranks) -> Summary:
+    """Average the ranks into MRR and hits@k (rank <= k), with the share of targets that were reached."""
+    if not len(ranks):
+        raise DataError("no queries to summarise; the split or the selection is empty")
+    return {
+        "realistic": _scores(ranks.realistic),
+        "optimistic": _scores(ranks.optimistic),
+        "pessimistic": _scores(ranks.pessimistic),
+        "coverage": float(np.mean(ranks.reached)),
+        "queries": len(ranks),
+    }
+
+
+def summarise_by(ranks: Ranks, groups: IntArray) -> dict[int, Summary]:
+    """Summarise each group (such as the queries of one relation) alone, in ascending order of its id."""
+    groups = np.asarray(groups)
+    if groups.shape != (len(ranks),):
+        raise ValueError(f"{len(ranks)} ranks need as many group ids, not shape {groups.shape}")
+    order = np.argsort(groups, kind="stable")
+    ids, counts = np.unique(groups, return_counts=True)
+    ends = np.cumsum(counts)
+    return {
+        int(group): summarise(ranks[order[end - count : end]])
+        for group, count, end in zip(ids, counts, ends, strict=True)
+    }
+
+
+def _scores(ranks: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> dict[str, float]:
+    hits = {f"hits_at_{k}": float(np.mean(ranks <= k)) for k in HITS_AT}
+    return {"mrr": float(np.mean(1.0 / ranks)), **hits}
+
+
+def check_distribution(
+    offsets: IntArray, nodes: IntArray, probabilities: FloatArray, n_entities: int
+) -> None:
+    """Refuse a distribution that breaks its contract, which would only show as wrong ranks."""
+    check_ragged("nodes", offsets, nodes)
+    check_ragged("probabilities", offsets, probabilities)
+    check_ascending("nodes", offsets, nodes, n_entities)
+    if not (probabilities >= 0).all():  # NaN is not: no rival would beat a target that scores it
+        raise ValueError("probabilities must be 0 or more; some are negative or not a number")
+
+
+def check_ragged(name: str, offsets: IntArray, values: npt.NDArray[np.generic]) -> None:
+    """Refuse offsets that do not cover the values exactly and in order."""
+    covers = len(offsets) and offsets[0] == 0 and offsets[-1] == len(values)
+    if not covers or (offsets[1:] < offsets[:-1]).any():
+        raise ValueError(f"the offsets of {name} must rise from 0 to their number, {len(values)}")
+
+
+def check_ascending(name: str, offsets: IntArray, values: IntArray, n_entities: int) -> None:
+    """Refuse rows that are not ascending, unique entities."""
+    row = _first_row_out_of_order(offsets, values, n_entities)
+    if row >= 0:
+        raise ValueError(f"{name} of query {row} are not ascending, unique and below {n_entities}")
+
+
+@njit(cache=True)
+def score_of(entity, nodes, probabilities):  # type: ignore[no-untyped-def]
+    """Look up an entity's probability in one query's ascending nodes; 0 if it is not listed."""
+    position = np.searchsorted(nodes, entity)
+    if position < len(nodes) and nodes[position] == entity:
+        return probabilities[position]
+    return probabilities.dtype.type(0)
+
+
+@njit(cache=True)
+def _rivals(target, score, nodes, probabilities, known, n_entities):  # type: ignore[no-untyped-def]
+    """Count the entities that score more than the target and those that tie with it."""
+    more, same = 0, 0
+    for probability in probabilities:
+        more += probability > score
+        same += probability == score
+    if score == 0:  # everything else ties, listed or not
+        same = n_entities - more
+    same -= 1  # the target itself
+    for answer in known:
+        if answer != target:
+            other = score_of(answer, nodes, probabilities)
+            more -= other > score
+            same -= other == score
+    return more, same
+
+
+@njit(cache=True)
+def _rank_all(offsets, nodes, probabilities, targets, known_offsets, known_tails, n_entities):  # type: ignore[no-untyped-def]
+    n_queries = len(targets)
+    optimistic = np.empty(n_queries, np.int64)
+    pessimistic = np.empty(n_queries, np.int64)
+    reached = np.empty(n_queries, np.bool_)
+    for query in range(n_queries):
+        listed = nodes[offsets[query] : offsets[query + 1]]
+        weights = probabilities[offsets[query] : offsets[query + 1]]
+        known = known_tails[known_offsets[query] : known_offsets[query + 1]]
+        score = score_of(targets[query], listed, weights)
+        more, same = _rivals(targets[query], score, listed, weights, known, n_entities)
+        optimistic[query] = 1 + more
+        pessimistic[query] = 1 + more + same
+        reached[query] = score > 0
+    return optimistic, pessimistic, reached
+
+
+@njit(cache=True)
+def _first_row_out_of_order(offsets, values, n_entities):  # type: ignore[no-untyped-def]
+    for row in range(len(offsets) - 1):
+        previous = -1
+        for value in values[offsets[row] : offsets[row + 1]]:
+            if value <= previous or value >= n_entities:
+                return row
+            previous = value
+    return -1

@@ -1,0 +1,72 @@
+"""A batch of queries: what is asked, what the batch must not see of the graph, and the edges the IGNN runs on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.ops.permutation import combine, sample
+
+NO_EDGES = np.empty(0, np.int64)
+_ASKING = 2**40  # apart from every batch number of training
+
+
+@dataclass(frozen=True, eq=False)
+class SampledEdges:
+    """Edges of one IGNN step, sorted by tail."""
+
+    heads: np.ndarray  # int32
+    relations: np.ndarray  # int64
+    tails: np.ndarray  # int32, ascending
+
+
+@dataclass(frozen=True, eq=False)
+class QueryBatch:
+    """Queries <head, relation, ?>, one row each; nothing here grows with the number of entities."""
+
+    heads: np.ndarray  # int32
+    relations: np.ndarray  # int64
+    keys: np.ndarray  # uint64: what sampling for the query is keyed by
+    removed: np.ndarray  # int64, ascending: ids of edges no query of the batch may use
+    ignn_edges: tuple[SampledEdges, ...]  # one per IGNN step
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def part(self, rows: slice) -> "QueryBatch":
+        """Some of the queries; edges removed and sampled stay those of the whole batch."""
+        return QueryBatch(self.heads[rows], self.relations[rows], self.keys[rows], self.removed, self.ignn_edges)
+
+
+def sample_ignn_edges(
+    graph: KnowledgeGraph, removed: np.ndarray, n_steps: int, max_sampling_per_step: int, key: int
+) -> tuple[SampledEdges, ...]:
+    """Edges drawn uniformly without replacement from the graph without the removed ones, afresh for each step."""
+    available = graph.n_edges - len(removed)
+    steps = []
+    for step in range(n_steps):
+        count = min(available, max_sampling_per_step)
+        chosen = sample(count, available, np.uint64(combine(np.uint64(key), step))) if count else NO_EDGES
+        # Step over the removed edges: position p is the edge p + (number of removed edges up to it).
+        edges = chosen + np.searchsorted(removed - np.arange(len(removed)), chosen, side="right")
+        by_tail = np.argsort(graph.tails[edges], kind="stable")
+        edges = edges[by_tail]
+        steps.append(
+            SampledEdges(
+                graph.edge_heads(edges).astype(np.int32),
+                graph.relations[edges].astype(np.int64),
+                np.asarray(graph.tails[edges]),
+            )
+        )
+    return tuple(steps)
+
+
+def query_keys(seed: int, heads: np.ndarray, relations: np.ndarray) -> np.ndarray:
+    """Sampling keys for asking: the same question draws the same edges, alone or in any batch."""
+    base = np.uint64(combine(np.uint64(seed), _ASKING))
+    return np.array([combine(np.uint64(combine(base, h)), r) for h, r in zip(heads, relations, strict=True)], np.uint64)
+
+
+def asking_edges(graph: KnowledgeGraph, seed: int, n_steps: int, max_sampling_per_step: int) -> tuple[SampledEdges, ...]:
+    """The IGNN's edges for asking: of the whole graph, keyed by the seed alone."""
+    return sample_ignn_edges(graph, NO_EDGES, n_steps, max_sampling_per_step, combine(np.uint64(seed), _ASKING + 1))

@@ -1,0 +1,301 @@
+"""Integer work of one reasoning step: expand, sample, relabel and select, in compiled kernels over CSR arrays."""
+
+import numpy as np
+from numba import njit
+
+from dpmpn.ops.permutation import ROUNDS, bit_split, combine, permuted, round_keys
+
+NO_LIMIT = 2**62
+
+
+@njit(nogil=True, cache=True)
+def _removed_range(removed, start, stop):
+    return np.searchsorted(removed, start), np.searchsorted(removed, stop)
+
+
+@njit(nogil=True, cache=True)
+def expand(offsets, relations, tails, removed, query_keys, step, from_query, from_node, limit, self_loop):
+    """Sampled out-edges of every attending-from node, then its self-loop.
+
+    `removed` holds the edge ids (ascending) that the batch must not see. Of more than `limit` remaining edges of a
+    node, `limit` are drawn by the permutation keyed by (query, step, node). Returns the edges grouped by
+    attending-from node, each group sorted by (relation, tail) with the self-loop last: their offsets, relations, tails
+    and edge ids (-1 for self-loops).
+    """
+    n_from = len(from_node)
+    edge_offsets = np.zeros(n_from + 1, np.int64)
+    for i in range(n_from):
+        start, stop = offsets[from_node[i]], offsets[from_node[i] + 1]
+        low, high = _removed_range(removed, start, stop)
+        edge_offsets[i + 1] = edge_offsets[i] + min(stop - start - (high - low), limit) + 1
+    n_edges = edge_offsets[n_from]
+    edge_relation, edge_tail = np.empty(n_edges, np.int32), np.empty(n_edges, np.int32)
+    edge_id = np.empty(n_edges, np.int64)
+    keys = np.empty(ROUNDS, np.uint64)
+    for i in range(n_from):
+        node = from_node[i]
+        start, stop = offsets[node], offsets[node + 1]
+        low, high = _removed_range(removed, start, stop)
+        available = stop - start - (high - low)
+        chosen = edge_id[edge_offsets[i] : edge_offsets[i + 1] - 1]
+        if available > limit:
+            round_keys(combine(combine(query_keys[from_query[i]], step), node), keys)
+            left_bits, right_bits = bit_split(available)
+            for j in range(limit):
+                chosen[j] = permuted(j, available, keys, left_bits, right_bits)
+            chosen.sort()
+        else:
+            for j in range(available):
+                chosen[j] = j
+        skipped = low
+        for j in range(len(chosen)):
+            # The position among the remaining edges becomes an edge id by stepping over the removed ones before it.
+            edge = start + chosen[j] + (skipped - low)
+            while skipped < high and removed[skipped] <= edge:
+                skipped += 1
+                edge += 1
+            chosen[j] = edge
+            at = edge_offsets[i] + j
+            edge_relation[at], edge_tail[at] = relations[edge], tails[edge]
+        last = edge_offsets[i + 1] - 1
+        edge_relation[last], edge_tail[last], edge_id[last] = self_loop, node, -1
+    return edge_offsets, edge_relation, edge_tail, edge_id
+
+
+@njit(nogil=True, cache=True)
+def find_pairs(edge_offsets, edge_relation):
+    """Runs of edges that share attending-from node and relation: what is computed once per (node, relation).
+
+    Returns the offsets of the runs and the attending-from index of each.
+    """
+    n_edges = edge_offsets[-1]
+    pair_offsets, pair_from = np.empty(n_edges + 1, np.int64), np.empty(n_edges, np.int64)
+    n_pairs = 0
+    for i in range(len(edge_offsets) - 1):
+        for e in range(edge_offsets[i], edge_offsets[i + 1]):
+            if e == edge_offsets[i] or edge_relation[e] != edge_relation[e - 1]:
+                pair_offsets[n_pairs], pair_from[n_pairs] = e, i
+                n_pairs += 1
+    pair_offsets[n_pairs] = n_edges
+    return pair_offsets[: n_pairs + 1].copy(), pair_from[:n_pairs].copy()
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _probe(keys, key):
+    """The place of `key` in an open-addressing table, or the free place (-1) where it belongs."""
+    mask = len(keys) - 1
+    # Fibonacci hashing: neighbouring ids are common and must not form runs.
+    at = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
+    while keys[at] != -1 and keys[at] != key:
+        at = (at + 1) & mask
+    return at
+
+
+@njit(nogil=True, cache=True)
+def table_size(n):
+    """A power of two at least twice `n`."""
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    return size
+
+
+@njit(nogil=True, cache=True)
+def relabel(from_offsets, edge_offsets, edge_tail, visited_offsets, visited_node):
+    """Number the distinct tails of each query's edges: the scanned nodes ("slots").
+
+    Returns slot offsets per query, slot nodes, each slot's index in the visited nodes (-1 if not visited yet), and
+    each edge's slot. Slots of a query come in the order their edges first name them.
+    """
+    n_queries = len(from_offsets) - 1
+    n_edges = len(edge_tail)
+    slot_offsets = np.zeros(n_queries + 1, np.int64)
+    slot_node, slot_visited = np.empty(n_edges, np.int32), np.empty(n_edges, np.int64)
+    edge_slot = np.empty(n_edges, np.int64)
+    n_slots, largest = 0, 0
+    for q in range(n_queries):
+        edges = edge_offsets[from_offsets[q + 1]] - edge_offsets[from_offsets[q]]
+        largest = max(largest, edges + visited_offsets[q + 1] - visited_offsets[q])
+    full_size = table_size(largest)
+    all_keys, all_values = np.full(full_size, -1, np.int64), np.empty(full_size, np.int64)
+    for q in range(n_queries):
+        first, last = edge_offsets[from_offsets[q]], edge_offsets[from_offsets[q + 1]]
+        size = table_size(last - first + visited_offsets[q + 1] - visited_offsets[q])
+        keys, values = all_keys[:size], all_values[:size]
+        keys[:] = -1
+        for i in range(visited_offsets[q], visited_offsets[q + 1]):
+            at = _probe(keys, visited_node[i])
+            keys[at], values[at] = visited_node[i], -1 - i  # negative: visited, but no slot yet
+        for e in range(first, last):
+            node = edge_tail[e]
+            at = _probe(keys, node)
+            if keys[at] == -1 or values[at] < 0:
+                slot_node[n_slots] = node
+                slot_visited[n_slots] = -1 if keys[at] == -1 else -1 - values[at]
+                keys[at], values[at] = node, n_slots
+                n_slots += 1
+            edge_slot[e] = values[at]
+        slot_offsets[q + 1] = n_slots
+    return slot_offsets, slot_node[:n_slots].copy(), slot_visited[:n_slots].copy(), edge_slot
+
+
+@njit(nogil=True, cache=True)
+def assign_ids(nodes, keys, values, n_known):
+    """Ids of nodes in a table that grows: returns each node's id and the nodes that are new, in order of their ids.
+
+    The table must have room for all of them (`table_size`).
+    """
+    ids = np.empty(len(nodes), np.int64)
+    new = np.empty(len(nodes), np.int32)
+    n_new = 0
+    for i in range(len(nodes)):
+        at = _probe(keys, nodes[i])
+        if keys[at] == -1:
+            keys[at], values[at] = nodes[i], n_known + n_new
+            new[n_new] = nodes[i]
+            n_new += 1
+        ids[i] = values[at]
+    return ids, new[:n_new].copy()
+
+
+@njit(nogil=True, cache=True)
+def rehash(keys, values, size):
+    """The same table with room for more."""
+    new_keys, new_values = np.full(size, -1, np.int64), np.empty(size, np.int64)
+    for i in range(len(keys)):
+        if keys[i] != -1:
+            at = _probe(new_keys, keys[i])
+            new_keys[at], new_values[at] = keys[i], values[i]
+    return new_keys, new_values
+
+
+@njit(nogil=True, cache=True)
+def _nth_largest(values, n):
+    """The n-th largest of `values` (reordered in place) by quickselect."""
+    low, high, target = 0, len(values) - 1, n - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if target <= j:
+            high = j
+        elif target >= i:
+            low = i
+        else:
+            break
+    return values[target]
+
+
+@njit(nogil=True, cache=True)
+def select_top(scores, offsets, nodes, limit, threshold):
+    """Per query the `limit` best scores above `threshold`, ties to the lower node id.
+
+    Returns the offsets per query and the selected indices, ascending.
+    """
+    n_queries = len(offsets) - 1
+    selected_offsets = np.zeros(n_queries + 1, np.int64)
+    selected = np.empty(len(scores), np.int64)
+    n = 0
+    for q in range(n_queries):
+        start, stop = offsets[q], offsets[q + 1]
+        passing = 0
+        for i in range(start, stop):
+            passing += scores[i] > threshold
+        if passing <= limit:
+            for i in range(start, stop):
+                if scores[i] > threshold:
+                    selected[n] = i
+                    n += 1
+        else:
+            cut = _nth_largest(scores[start:stop].copy(), limit)
+            above = 0
+            for i in range(start, stop):
+                above += scores[i] > cut
+            last_node = _last_tied_node(scores[start:stop], nodes[start:stop], cut, limit - above)
+            for i in range(start, stop):
+                if scores[i] > cut or (scores[i] == cut and nodes[i] <= last_node):
+                    selected[n] = i
+                    n += 1
+        selected_offsets[q + 1] = n
+    return selected_offsets, selected[:n].copy()
+
+
+@njit(nogil=True, cache=True)
+def _last_tied_node(scores, nodes, cut, room):
+    """The highest node id that still gets one of the `room` places among the scores equal to `cut`."""
+    tied = np.empty(len(nodes), np.int64)
+    n = 0
+    for i in range(len(nodes)):
+        if scores[i] == cut:
+            tied[n] = nodes[i]
+            n += 1
+    tied = tied[:n]
+    tied.sort()
+    return tied[room - 1]
+
+
+@njit(nogil=True, cache=True)
+def hash_scores(query_keys, step, offsets, nodes):
+    """A pseudorandom score in (0, 1] per (query, step, node): selecting the best of them is uniform sampling."""
+    scores = np.empty(len(nodes), np.float64)
+    for q in range(len(offsets) - 1):
+        key = combine(combine(query_keys[q], step), -2)
+        for i in range(offsets[q], offsets[q + 1]):
+            scores[i] = ((combine(key, nodes[i]) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53
+    return scores
+
+
+@njit(nogil=True, cache=True)
+def merge_visited(
+    slot_offsets, slot_node, slot_visited, attended, visited_offsets, visited_node, visited_row, visited_step, slot_row, step
+):
+    """Visited nodes after a step: scanned ones get their new state rows, attended-to new ones are appended.
+
+    `attended[s]` says whether slot s is in the attending-to horizon; `slot_row[s]` is its new state row.
+    """
+    n_queries = len(slot_offsets) - 1
+    n_new = 0
+    for s in range(len(slot_node)):
+        n_new += attended[s] and slot_visited[s] < 0
+    offsets = np.zeros(n_queries + 1, np.int64)
+    total = len(visited_node) + n_new
+    node, row, current = np.empty(total, np.int32), np.empty(total, np.int64), np.empty(total, np.int64)
+    n = 0
+    for q in range(n_queries):
+        base = n - visited_offsets[q]
+        for i in range(visited_offsets[q], visited_offsets[q + 1]):
+            node[n], row[n], current[n] = visited_node[i], visited_row[i], visited_step[i]
+            n += 1
+        for s in range(slot_offsets[q], slot_offsets[q + 1]):
+            if slot_visited[s] >= 0:
+                at = base + slot_visited[s]
+                row[at], current[at] = slot_row[s], step
+            elif attended[s]:
+                node[n], row[n], current[n] = slot_node[s], slot_row[s], step
+                n += 1
+        offsets[q + 1] = n
+    return offsets, node, row, current
+
+
+@njit(nogil=True, cache=True)
+def message_edges(edge_offsets, edge_slot, edge_relation, slot_message):
+    """Edges whose tail is attended to: their attending-from index, relation and message index (`slot_message`)."""
+    n_edges = len(edge_slot)
+    sender, relation = np.empty(n_edges, np.int64), np.empty(n_edges, np.int64)
+    receiver = np.empty(n_edges, np.int64)
+    n = 0
+    for i in range(len(edge_offsets) - 1):
+        for e in range(edge_offsets[i], edge_offsets[i + 1]):
+            message = slot_message[edge_slot[e]]
+            if message >= 0:
+                sender[n], relation[n], receiver[n] = i, edge_relation[e], message
+                n += 1
+    return sender[:n].copy(), relation[:n].copy(), receiver[:n].copy()
