@@ -1,7 +1,5 @@
 """The fast CPU path: the steps of the reference on ragged arrays, projections per node instead of per edge."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,6 +7,7 @@ from torch.nn import functional
 
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.model.answer import Answer
 from dpmpn.model.batch import QueryBatch
 from dpmpn.model.fast_ignn import EntityRows, NodeIds, ignn_states
 from dpmpn.model.frontier import Frontier, Scan, Visited, attending_to, expand_frontier, next_frontier
@@ -21,26 +20,30 @@ from dpmpn.ops.expand import find_pairs, message_edges
 from dpmpn.ops.pool import RowPool
 
 
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """The final attention a^T of a batch: a sparse distribution over the nodes scanned last."""
+class Workspace:
+    """Memory that one thread uses again for batch after batch: fresh memory costs more than the sums made in it."""
 
-    offsets: np.ndarray  # int64, queries + 1
-    nodes: np.ndarray  # int32, entities
-    attention: Tensor
+    def __init__(self, network: Network) -> None:
+        dims, att, dtype = network.config.n_dims, network.config.n_dims_att, network.entities.dtype
+        self.states = RowPool(dims, dtype)
+        self.node_right = RowPool(att, dtype)  # right side of alpha2, the IGNN's part
+        self.node_attended = RowPool(dims, dtype)  # the IGNN's part of the update, for attention 1
+
+    def clear(self, differentiable: bool) -> None:
+        """Make ready for the next batch."""
+        for pool in (self.states, self.node_right, self.node_attended):
+            pool.clear(differentiable)
 
 
 class FastStep:
     """What one step computes for a batch: attention, messages and updates, with parts shared by all steps prepared."""
 
-    def __init__(self, network: Network, batch: QueryBatch, rows: EntityRows, differentiable: bool) -> None:
+    def __init__(self, network: Network, batch: QueryBatch, rows: EntityRows, workspace: Workspace) -> None:
         self.network, self.batch, self.rows = network, batch, rows
-        dims, att = network.config.n_dims, network.config.n_dims_att
-        dtype = network.entities.dtype
         self.ids = NodeIds()
-        self.states = RowPool(dims, dtype, differentiable)
-        self.node_right = RowPool(att, dtype, differentiable)  # right side of alpha2, the IGNN's part
-        self.node_attended = RowPool(dims, dtype, differentiable)  # the IGNN's part of the update, for attention 1
+        workspace.clear(rows.anchor.requires_grad)
+        self.states = workspace.states
+        self.node_right, self.node_attended = workspace.node_right, workspace.node_attended
         relation_of = torch.from_numpy(batch.relations)
         self._prepare_attention(relation_of)
         self._prepare_agnn(relation_of)
@@ -110,10 +113,10 @@ class FastStep:
         for k in range(int(missed[0])):
             behind = int(np.searchsorted(-missed, -k))  # those that missed more than k updates
             finished.append(states[behind:])
-            states = self._updated(states[:behind], None, query[:behind])
+            states = self._without_message(states[:behind], query[:behind])
         return torch.cat([states, *reversed(finished)]) if finished else states, slots
 
-    def _updated(self, states: Tensor, message: Tensor | None, query: np.ndarray) -> Tensor:
+    def _without_message(self, states: Tensor, query: np.ndarray) -> Tensor:
         """States after an update with neither message nor attention."""
         update = self.network.agnn.update
         every, none = np.arange(len(states)), np.full(len(states), -1, np.int64)
@@ -191,11 +194,11 @@ def reason_fast(
     batch: QueryBatch,
     horizon: Horizon,
     rows: EntityRows,
-    differentiable: bool,
+    workspace: Workspace,
     trace: ReasoningTrace | None = None,
 ) -> Answer:
     """Run all steps of a batch of queries and return the final attention."""
-    step_of = FastStep(network, batch, rows, differentiable)
+    step_of = FastStep(network, batch, rows, workspace)
     visited = step_of.start()
     attention = network.entities.new_ones(len(batch))
     frontier = Frontier.at_heads(batch.heads)

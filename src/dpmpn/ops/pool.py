@@ -11,14 +11,18 @@ from torch import Tensor
 
 
 class RowPool:
-    """Rows of one width that grow by appending."""
+    """Rows of one width that grow by appending; `clear` starts anew in the same memory."""
 
-    def __init__(self, width: int, dtype: torch.dtype, differentiable: bool, capacity: int = 1024) -> None:
+    def __init__(self, width: int, dtype: torch.dtype, capacity: int = 1024) -> None:
         self.values = torch.empty(capacity, width, dtype=dtype)
-        self.gradients = torch.empty(capacity if differentiable else 0, width, dtype=dtype)
+        self.gradients = torch.empty(0, width, dtype=dtype)
+        self.clear(differentiable=False)
+
+    def clear(self, differentiable: bool) -> None:
+        """Forget all rows."""
         self.differentiable = differentiable
         self.size = 0
-        self.token = torch.zeros((), dtype=dtype, requires_grad=differentiable)
+        self.token = torch.zeros((), dtype=self.values.dtype, requires_grad=differentiable)
 
     def append(self, rows: Tensor) -> int:
         """Append rows and return the index of the first."""
@@ -34,8 +38,8 @@ class RowPool:
         if n > len(self.values):
             capacity = max(n, 2 * len(self.values))
             self.values = _grown(self.values, capacity, self.size)
-            if self.differentiable:
-                self.gradients = _grown(self.gradients, capacity, self.size)
+        if self.differentiable and len(self.gradients) < len(self.values):
+            self.gradients = _grown(self.gradients, len(self.values), min(self.size, len(self.gradients)))
 
 
 def _grown(buffer: Tensor, capacity: int, used: int) -> Tensor:
