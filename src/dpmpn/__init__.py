@@ -1,1 +1,24 @@
 """dpmpn: answers questions on a knowledge graph and shows its reasoning."""
+
+from dpmpn.config import Config, load_preset
+from dpmpn.data.dataset import Dataset, dataset_from_tuples, load_dataset
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.errors import ConfigError, DataError, DpmpnError, RunError, UnknownName
+from dpmpn.reasoner import Prediction, Predictions, Reasoner
+
+__all__ = [
+    "Config",
+    "ConfigError",
+    "DataError",
+    "Dataset",
+    "DpmpnError",
+    "KnowledgeGraph",
+    "Prediction",
+    "Predictions",
+    "Reasoner",
+    "RunError",
+    "UnknownName",
+    "dataset_from_tuples",
+    "load_dataset",
+    "load_preset",
+]

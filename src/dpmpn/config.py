@@ -127,7 +127,9 @@ class RunConfig(_Section):
     """What a run may use of the machine, and the seed it draws from."""
 
     seed: int = _option(0, "key of every random draw", at_least=0, at_most=2**63 - 1)
-    memory_budget_mb: int = _option(4000, "megabytes of memory a run may take", at_least=1)
+    memory_budget_mb: int = _option(
+        0, "megabytes a batch may take; larger ones are split; 0 = half of the machine's", at_least=0
+    )
     threads: int = _option(0, "threads to compute with; 0 = all cores", at_least=0)
     device: str = _option("cpu", "where tensors live: cpu, cuda, cuda:1, mps")
 

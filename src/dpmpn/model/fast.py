@@ -181,8 +181,7 @@ class FastStep:
             self.node_attended, slot_id[slots],
             attention[torch.from_numpy(slots)],
         )  # fmt: skip
-        change = torch.tanh(functional.linear(hidden, update.second.weight, update.second.bias))
-        first = self.states.append(torch.cat([states + change[: len(states)], change[len(states) :]]))
+        first = self.states.append_updated(states, hidden, update.second.weight, update.second.bias)
         slot_row = np.full(scan.n_slots, -1, np.int64)
         slot_row[slots] = first + np.arange(len(slots))
         return slot_row

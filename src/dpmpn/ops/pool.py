@@ -7,6 +7,7 @@ are complete.
 """
 
 import torch
+from numba import njit
 from torch import Tensor
 
 
@@ -30,16 +31,31 @@ class RowPool:
         self.token = _Append.apply(self.token, rows, self)
         return start
 
+    def append_updated(self, states: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> int:
+        """Append states + tanh(W hidden + b), and tanh(W hidden + b) alone for hidden rows beyond the states.
+
+        One pass with its own backward instead of five: the rows go straight to their place.
+        """
+        start = self.size
+        self.token = _AppendUpdated.apply(self.token, states, hidden, weight, bias, self)
+        return start
+
     def read(self, rows: Tensor) -> Tensor:
         """The rows at these indices."""
         return _Read.apply(self.token, rows, self)
 
-    def _reserve(self, n: int) -> None:
-        if n > len(self.values):
-            capacity = max(n, 2 * len(self.values))
+    def _extend(self, count: int) -> slice:
+        """Room for `count` more rows, with gradients zero."""
+        start, stop = self.size, self.size + count
+        if stop > len(self.values):
+            capacity = max(stop, 2 * len(self.values))
             self.values = _grown(self.values, capacity, self.size)
         if self.differentiable and len(self.gradients) < len(self.values):
             self.gradients = _grown(self.gradients, len(self.values), min(self.size, len(self.gradients)))
+        if self.differentiable:
+            self.gradients[start:stop] = 0
+        self.size = stop
+        return slice(start, stop)
 
 
 def _grown(buffer: Tensor, capacity: int, used: int) -> Tensor:
@@ -51,18 +67,41 @@ def _grown(buffer: Tensor, capacity: int, used: int) -> Tensor:
 class _Append(torch.autograd.Function):
     @staticmethod
     def forward(ctx, token, rows, pool):
-        start, stop = pool.size, pool.size + len(rows)
-        pool._reserve(stop)
-        pool.values[start:stop] = rows
-        if pool.differentiable:
-            pool.gradients[start:stop] = 0
-        pool.size = stop
-        ctx.pool, ctx.start, ctx.stop = pool, start, stop
+        ctx.pool, ctx.rows = pool, pool._extend(len(rows))
+        pool.values[ctx.rows] = rows
         return token.clone()
 
     @staticmethod
     def backward(ctx, token_gradient):
-        return token_gradient, ctx.pool.gradients[ctx.start : ctx.stop], None
+        return token_gradient, ctx.pool.gradients[ctx.rows], None
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _tanh_gradient(gradient, change, out):
+    one = out.dtype.type(1)
+    for i in range(len(out)):
+        for k in range(out.shape[1]):
+            out[i, k] = gradient[i, k] * (one - change[i, k] * change[i, k])
+
+
+class _AppendUpdated(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, token, states, hidden, weight, bias, pool):
+        change = torch.addmm(bias, hidden, weight.t()).tanh_()
+        ctx.pool, ctx.rows, ctx.n_states = pool, pool._extend(len(change)), len(states)
+        rows = pool.values[ctx.rows]
+        torch.add(states, change[: len(states)], out=rows[: len(states)])
+        rows[len(states) :] = change[len(states) :]
+        ctx.save_for_backward(hidden, weight, change)
+        return token.clone()
+
+    @staticmethod
+    def backward(ctx, token_gradient):
+        hidden, weight, change = ctx.saved_tensors
+        gradient = ctx.pool.gradients[ctx.rows]
+        inner = torch.empty_like(change)
+        _tanh_gradient(gradient.numpy(), change.numpy(), inner.numpy())
+        return token_gradient, gradient[: ctx.n_states], inner @ weight, inner.t() @ hidden, inner.sum(0), None
 
 
 class _Read(torch.autograd.Function):

@@ -1,0 +1,32 @@
+# make demo: install, train on the bundled graph, measure, ask.   make test: install and run all tests.
+
+PYTHON := $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+DEMO := runs/demo
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test install clean
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
+
+install: .venv/installed
+
+# Again only when the package's needs or the pinned versions changed.
+.venv/installed: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install python3" >&2; exit 2; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
+
+demo: install
+	@rm -rf $(DEMO)
+	@BIN=$(BIN) RUN=$(DEMO) sh examples/demo.sh
+
+test: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m pytest
+
+clean:
+	rm -rf .venv $(DEMO) .pytest_cache .ruff_cache .mypy_cache .hypothesis

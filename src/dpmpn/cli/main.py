@@ -1,0 +1,67 @@
+"""The entry point: runs a command and turns every mistake into one line and an exit code."""
+
+import sys
+from typing import NoReturn
+
+import typer
+
+from dpmpn.cli import bench, datasets, evaluate, predict, train
+from dpmpn.cli.output import complain
+from dpmpn.cli.settings import DASHES
+from dpmpn.errors import DpmpnError
+
+MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 1
+
+app = typer.Typer(
+    name="dpmpn",
+    help="Answers questions on a knowledge graph and shows its reasoning.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], **DASHES},
+)
+for module in (datasets, train, evaluate, predict, bench):
+    app.command(module.__name__.rpartition(".")[2], no_args_is_help=module is not datasets)(module.command)
+
+
+@app.callback(invoke_without_command=False)
+def _root() -> None:
+    """Answers questions on a knowledge graph and shows its reasoning."""
+
+
+def run(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    sys.exit(_exit_code(arguments))
+
+
+def _exit_code(arguments: list[str] | None) -> int:
+    try:
+        return int(app(arguments, prog_name="dpmpn", standalone_mode=False) or 0)
+    except DpmpnError as error:
+        complain(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        complain("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stdout = None  # type: ignore[assignment]  # so that nothing is flushed into it at exit
+        return BROKEN_PIPE
+    except OSError as error:
+        if error.filename is None:
+            raise
+        complain(f"cannot use {error.filename}: {error.strerror}")
+    except Exception as error:
+        # The parser's errors have no public base class that all versions of typer share.
+        if not hasattr(error, "format_message"):
+            raise
+        complain(_usage(error))
+    return MISTAKE
+
+
+def _usage(error: Exception) -> str:
+    """What is wrong with the command line, and where to read about it."""
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context else "dpmpn"
+    possibilities = getattr(error, "possibilities", None)
+    if possibilities:
+        return f"no such option '{error.option_name}'; did you mean {', '.join(sorted(possibilities))}?"  # type: ignore[attr-defined]
+    return f"{error.format_message().rstrip('.')}; see `{where} --help`"  # type: ignore[attr-defined]

@@ -1,0 +1,75 @@
+"""Where a command writes: tables for people, JSON for programs, and one line for a mistake."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dpmpn.errors import DataError
+
+JsonTarget = Annotated[
+    str | None,
+    typer.Option("--json", metavar="FILE", help="write the result as JSON; - for standard output"),
+]
+_PLAIN_WIDTH = 160  # where there is no terminal, nothing is cut to fit one
+_STDOUT = "-"
+
+
+class Output:
+    """What a command says; with `--json -` standard output holds the JSON alone, the rest goes to stderr."""
+
+    def __init__(self, json_target: str | None) -> None:
+        self.json_target = json_target
+        to_stderr = json_target == _STDOUT
+        stream = sys.stderr if to_stderr else sys.stdout
+        width = None if stream.isatty() else _PLAIN_WIDTH
+        self.console = Console(stderr=to_stderr, highlight=False, width=width)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person watches."""
+        return self.console.is_terminal
+
+    def say(self, text: str = "", style: str | None = None) -> None:
+        """Print a line as it is: no markup, no wrapping."""
+        self.console.print(text, style=style, markup=False, soft_wrap=True)
+        self.console.file.flush()  # a log that is followed shows each line when it is written
+
+    def show(self, table: Table) -> None:
+        """Print a table."""
+        self.console.print(table)
+
+    def result(self, value: Any, shown: Callable[[], None]) -> None:
+        """Hand over a command's result: as JSON where it was asked for, and for people elsewhere."""
+        if self.json_target != _STDOUT:
+            shown()
+        if self.json_target is not None:
+            self._write_json(value)
+
+    def _write_json(self, value: Any) -> None:
+        text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        if self.json_target == _STDOUT:
+            sys.stdout.write(text)
+            return
+        try:
+            Path(str(self.json_target)).write_text(text, "utf-8")
+        except OSError as error:
+            raise DataError(f"cannot write {self.json_target}: {error.strerror}") from error
+
+
+def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    """An open table; the columns named in `right` hold numbers."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return made
+
+
+def complain(message: str) -> None:
+    """Say in one line on standard error what went wrong."""
+    print("dpmpn: " + " ".join(message.split()), file=sys.stderr)

@@ -1,0 +1,68 @@
+"""Every setting of the configuration as a command-line option, made from the configuration's own fields."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from dpmpn.config import SECTIONS, LeafField, leaf_fields
+
+_ALIASES = {"n_epochs": ["--epochs"]}
+_KINDS = {int: "INT", float: "NUMBER", str: "TEXT"}
+DASHES = {"token_normalize_func": lambda name: name.replace("_", "-")}
+"""Context settings under which --n_dims is --n-dims."""
+
+
+def with_settings(*sections: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each setting of some sections, of all where none is named.
+
+    The command gets those that were used as `settings`, a dict of texts by key; the configuration parses them.
+    """
+    leaves = [leaf for leaf in leaf_fields() if leaf.section in (sections or SECTIONS)]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def with_given(**values: Any) -> None:
+            texts = {leaf.key: values.pop(leaf.key) for leaf in leaves}
+            command(**values, settings={key: text for key, text in texts.items() if text is not None})
+
+        signature = inspect.signature(command)
+        own = [parameter for parameter in signature.parameters.values() if parameter.name != "settings"]
+        parameters = [*own, *(_parameter(leaf) for leaf in leaves)]
+        # What typer reads: the signature and the annotations, which must agree.
+        with_given.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        with_given.__annotations__ = {p.name: p.annotation for p in parameters}
+        del with_given.__wrapped__  # type: ignore[attr-defined]
+        return with_given
+
+    return decorate
+
+
+def _parameter(leaf: LeafField) -> inspect.Parameter:
+    option = typer.Option(
+        "--" + leaf.key.replace("_", "-"),
+        *_ALIASES.get(leaf.key, []),
+        help=leaf.help,
+        metavar=_metavar(leaf),
+        show_default=_shown(leaf.default),
+        rich_help_panel=f"Settings: {leaf.section}",
+    )
+    return inspect.Parameter(
+        leaf.key,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[str | None, option],
+    )
+
+
+def _metavar(leaf: LeafField) -> str:
+    if leaf.choices:
+        return "|".join(leaf.choices)
+    kinds = [name for kind, name in _KINDS.items() if kind in (leaf.type, *getattr(leaf.type, "__args__", ()))]
+    return kinds[0]
+
+
+def _shown(default: Any) -> str:
+    return "none" if default is None else f"{default:g}" if isinstance(default, float) else str(default)

@@ -1,0 +1,96 @@
+"""Runs batches of queries through a network: split between cores and within memory, with the same result."""
+
+import os
+from typing import Any
+
+import numpy as np
+import torch
+
+from dpmpn.config import Config, Horizon
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.model.answer import Answer
+from dpmpn.model.batch import NO_EDGES, QueryBatch, asking_edges, query_keys
+from dpmpn.model.memory import bytes_per_query, memory_budget
+from dpmpn.model.network import Network
+from dpmpn.model.parts import Computer, Gradients, join_answers, sum_gradients
+from dpmpn.model.trace import ReasoningTrace
+from dpmpn.model.workers import Workers
+
+_WORTH_SPLITTING = 8  # queries: a smaller batch is answered sooner by one core than by two
+
+
+class Engine:
+    """A network on a graph, ready to answer batches of queries and to be trained on them."""
+
+    def __init__(self, network: Network, graph: KnowledgeGraph, config: Config, reference: bool = False) -> None:
+        self.network, self.graph, self.config = network, graph, config
+        reference = reference or network.entities.device.type != "cpu"
+        self.threads = 1 if reference else config.run.threads or os.cpu_count() or 1
+        self._computer = Computer(network, graph, reference)
+        self._workers: Workers | None = None
+        self._asking_edges = asking_edges(
+            graph, config.run.seed, config.model.n_steps_in_ignn, config.model.max_sampling_per_step
+        )
+
+    def asking_batch(self, heads: np.ndarray, relations: np.ndarray) -> QueryBatch:
+        """Queries on the whole graph, sampled the same way whenever they are asked."""
+        heads, relations = np.asarray(heads, np.int32), np.asarray(relations, np.int64)
+        keys = query_keys(self.config.run.seed, heads, relations)
+        return QueryBatch(heads, relations, keys, NO_EDGES, self._asking_edges)
+
+    def answer(self, batch: QueryBatch, horizon: Horizon | None = None) -> Answer:
+        """The final attention of every query, nodes ascending within a query."""
+        return join_answers(self._run(batch, horizon or self.config.asking_horizon(), None))
+
+    def trace(self, batch: QueryBatch, horizon: Horizon | None = None) -> tuple[Answer, ReasoningTrace]:
+        """The answer together with what each step attended from, sampled and attended to."""
+        trace = ReasoningTrace(batch.heads, batch.relations)
+        answer = self._computer.answer(batch, horizon or self.config.asking_horizon(), trace)
+        return join_answers([answer]), trace
+
+    def gradients(self, batch: QueryBatch, targets: np.ndarray) -> Gradients:
+        """Mean of -log(a^T[target] + 1e-20) over the batch, and its gradients."""
+        return sum_gradients(self._run(batch, self.config.horizon, targets))
+
+    def close(self) -> None:
+        """End the worker processes; they start again when needed."""
+        if self._workers is not None:
+            self._workers.close()
+            self._workers = None
+
+    def _run(self, batch: QueryBatch, horizon: Horizon, targets: np.ndarray | None) -> list[Any]:
+        parts = self._parts(batch, horizon, targets is not None)
+        if len(parts) > 1 and self.threads > 1 and self._workers is None:
+            self._workers = Workers(self.network, self.graph, self.threads - 1)
+        intra_op = torch.get_num_threads()
+        if self._workers is not None:
+            torch.set_num_threads(1)  # the other cores have their own work
+        try:
+            return self._run_parts(batch, parts, horizon, targets)
+        finally:
+            torch.set_num_threads(intra_op)
+
+    def _run_parts(self, batch, parts: list[slice], horizon: Horizon, targets: np.ndarray | None) -> list[Any]:
+        """Results of the parts in order: each round, one part for this process and one for each worker."""
+        results = []
+        n_workers = len(self._workers) if self._workers is not None else 0
+        while parts:
+            mine, theirs, parts = parts[0], parts[1 : 1 + n_workers], parts[1 + n_workers :]
+            for worker, rows in enumerate(theirs):
+                part_targets = None if targets is None else targets[rows]
+                self._workers.start(worker, batch.part(rows), horizon, part_targets, len(batch))
+            if targets is None:
+                results.append(self._computer.answer(batch.part(mine), horizon))
+                results += [self._workers.answer(worker) for worker in range(len(theirs))]
+            else:
+                results.append(self._computer.gradients(batch.part(mine), targets[mine], horizon, len(batch)))
+                results += [self._workers.gradients(worker) for worker in range(len(theirs))]
+        return results
+
+    def _parts(self, batch: QueryBatch, horizon: Horizon, training: bool) -> list[slice]:
+        """Even parts of a batch: one for each core, or more where the memory budget asks for it."""
+        each = bytes_per_query(self.graph, self.config.model, horizon, training)
+        fitting = max(1, memory_budget(self.config.run.memory_budget_mb) // self.threads // each)
+        n_parts = max(self.threads if len(batch) >= _WORTH_SPLITTING else 1, -(-len(batch) // fitting))
+        edges = np.linspace(0, len(batch), n_parts + 1).round().astype(int)
+        return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True) if b > a]

@@ -1,0 +1,50 @@
+"""How much memory a query can need at most, from its horizon and the graph, before it runs."""
+
+import os
+
+import numpy as np
+
+from dpmpn.config import Horizon, ModelConfig
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.model.frontier import STRATEGIES
+
+_FLOAT = 4
+_INTEGERS_PER_EDGE = 64  # bytes of index arrays beside the values of an edge
+
+
+def largest_scan(graph: KnowledgeGraph, horizon: Horizon) -> int:
+    """The most edges one step of a query can sample: those of the nodes of highest degree, and self-loops."""
+    pruning = STRATEGIES[horizon.strategy]
+    degrees = np.diff(graph.offsets)
+    if pruning.sampling:
+        degrees = np.minimum(degrees, horizon.max_sampling_per_node)
+    n_from = graph.n_entities if pruning.attending_from == "all" else horizon.max_attending_from_per_step
+    if n_from < len(degrees):
+        degrees = np.partition(degrees, len(degrees) - n_from)[-n_from:]
+    return int(degrees.sum()) + len(degrees)
+
+
+def bytes_per_query(graph: KnowledgeGraph, model: ModelConfig, horizon: Horizon, training: bool) -> int:
+    """Upper bound of the memory of one query: a step's vectors, kept for the backward pass when training.
+
+    Per edge: message and hidden layer (2 n_dims) and both sides of the attention (4 n_dims_att). Per updated node:
+    state, projection, hidden layer, change, new state and its gradient (6 n_dims).
+    """
+    edges = largest_scan(graph, horizon)
+    attended = edges
+    if STRATEGIES[horizon.strategy].attending_to != "all":
+        attended = min(edges, horizon.max_attending_to_per_step)
+    total = 0
+    for step in range(model.n_steps_in_agnn):
+        updated = min(edges + attended, 1 + (step + 1) * attended, graph.n_entities)
+        values = edges * (2 * model.n_dims + 4 * model.n_dims_att) + updated * 6 * model.n_dims
+        needed = values * _FLOAT + edges * _INTEGERS_PER_EDGE
+        total = total + needed if training else max(total, needed)
+    return total
+
+
+def memory_budget(megabytes: int) -> int:
+    """The budget in bytes; 0 stands for half of this machine's memory."""
+    if megabytes:
+        return megabytes * 2**20
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

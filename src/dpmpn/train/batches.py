@@ -1,0 +1,75 @@
+"""Batches of training queries: their order, and what of the graph each must not see."""
+
+import numpy as np
+from numba import njit
+
+from dpmpn.config import Config
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.model.batch import QueryBatch, sample_ignn_edges
+from dpmpn.ops.permutation import combine
+
+
+@njit(nogil=True, cache=True)
+def _pair_edges(offsets, relations, tails, heads, ends):
+    """Ids of all edges from each head to its end, found by binary search within each relation of the head."""
+    found = []
+    for i in range(len(heads)):
+        at, stop = offsets[heads[i]], offsets[heads[i] + 1]
+        while at < stop:
+            relation = relations[at]
+            last = at + np.searchsorted(relations[at:stop], relation, side="right")
+            place = at + np.searchsorted(tails[at:last], ends[i])
+            if place < last and tails[place] == ends[i]:
+                found.append(place)
+            at = last
+    return np.array(found, np.int64)
+
+
+def removed_edges(graph: KnowledgeGraph, triples: np.ndarray, leak_removal: str) -> np.ndarray:
+    """Ids, ascending, of the edges a batch must not see.
+
+    "triples": the batch's triples and their inverses. "pairs": every edge between its head-tail pairs.
+    """
+    heads, relations, tails = triples[:, 0], triples[:, 1], triples[:, 2]
+    if leak_removal == "pairs":
+        args = (graph.offsets, graph.relations, graph.tails)
+        edges = np.concatenate([_pair_edges(*args, heads, tails), _pair_edges(*args, tails, heads)])
+    else:
+        edges = graph.find_edges(heads, relations, tails)
+        inverse = graph.inverse[relations]
+        has_inverse = inverse >= 0
+        back = graph.find_edges(tails[has_inverse], inverse[has_inverse], heads[has_inverse])
+        edges = np.concatenate([edges, back])
+    return np.unique(edges[edges >= 0])
+
+
+class TrainingQueries:
+    """All training queries in an order that depends on the seed and the epoch alone."""
+
+    def __init__(self, graph: KnowledgeGraph, queries: np.ndarray, config: Config) -> None:
+        self.graph, self.queries, self.config = graph, queries, config
+        self._epoch = -1
+        self._order = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def at(self, position: int, count: int) -> tuple[QueryBatch, np.ndarray]:
+        """The batch of at most `count` queries that starts at a position of the run, and its targets.
+
+        A batch does not cross the end of an epoch. Everything random about it follows from the seed and the position.
+        """
+        epoch, start = divmod(position, len(self.queries))
+        if epoch != self._epoch:
+            self._order = np.random.default_rng([self.config.run.seed, epoch]).permutation(len(self.queries))
+            self._epoch = epoch
+        triples = self.queries[self._order[start : start + count]]
+        model, training = self.config.model, self.config.training
+        removed = removed_edges(self.graph, triples, training.leak_removal)
+        key = np.uint64(combine(np.uint64(self.config.run.seed), position))
+        edges = sample_ignn_edges(
+            self.graph, removed, model.n_steps_in_ignn, model.max_sampling_per_step, combine(key, 0)
+        )
+        keys = np.array([combine(key, 1 + i) for i in range(len(triples))], np.uint64)
+        heads, relations = triples[:, 0].astype(np.int32), triples[:, 1].astype(np.int64)
+        return QueryBatch(heads, relations, keys, removed, edges), triples[:, 2]

@@ -1,0 +1,131 @@
+"""Adam as the authors' program ran it: epsilon 1e-7 beside the uncorrected root, gradient norms clipped per variable.
+
+The entity table is updated in one of two ways. Dense: every row at every step, as Keras does. Rows: only rows with a
+gradient; a row's moments are first decayed by the number of steps it missed, so they and the bias correction are
+those of the dense form, but a row does not move while it has no gradient (the dense form lets it drift on its old
+momentum). Rows cost the same on a table of any size.
+"""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+from numba import njit
+from torch import Tensor
+
+from dpmpn.config import TrainingConfig
+from dpmpn.model.parts import Gradients
+from dpmpn.model.network import Network
+
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7
+_CHUNK = 4096
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _dense_rows(values, first, second, row_of, gradients, rate, beta1, beta2, epsilon, scale):
+    for i in range(len(values)):
+        x, m, v = values[i], first[i], second[i]
+        if row_of[i] >= 0:
+            g = gradients[row_of[i]]
+            for k in range(len(x)):
+                d = scale * g[k]
+                m[k] += (1 - beta1) * (d - m[k])
+                v[k] += (1 - beta2) * (d * d - v[k])
+                x[k] -= rate * m[k] / (np.sqrt(v[k]) + epsilon)
+        else:
+            for k in range(len(x)):
+                m[k] *= beta1
+                v[k] *= beta2
+                x[k] -= rate * m[k] / (np.sqrt(v[k]) + epsilon)
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _touched_rows(values, first, second, last_step, step, rows, gradients, rate, beta1, beta2, epsilon, scale):
+    for i in range(len(rows)):
+        row = rows[i]
+        x, m, v, g = values[row], first[row], second[row], gradients[i]
+        missed = step - 1 - last_step[row]
+        decay1, decay2 = beta1**missed, beta2**missed
+        for k in range(len(x)):
+            d = scale * g[k]
+            m[k] = beta1 * decay1 * m[k] + (1 - beta1) * d
+            v[k] = beta2 * decay2 * v[k] + (1 - beta2) * d * d
+            x[k] -= rate * m[k] / (np.sqrt(v[k]) + epsilon)
+        last_step[row] = step
+
+
+class Adam:
+    """The optimiser's state and its step."""
+
+    def __init__(self, network: Network, config: TrainingConfig) -> None:
+        self.network, self.config = network, config
+        self.by_rows = config.adam_by_rows(len(network.entities))
+        self.step_count = 0
+        self.first = {name: torch.zeros_like(p) for name, p in network.named_parameters()}
+        self.second = {name: torch.zeros_like(p) for name, p in network.named_parameters()}
+        self.last_step = torch.zeros(len(network.entities) if self.by_rows else 0, dtype=torch.int64)
+
+    @torch.no_grad()
+    def step(self, gradients: Gradients) -> None:
+        """Move all parameters against their gradients."""
+        self.step_count += 1
+        corrections = math.sqrt(1 - BETA2**self.step_count) / (1 - BETA1**self.step_count)
+        rate = self.config.learning_rate * corrections
+        shared = self.network.shared_parameters()
+        parts = gradients.shared.split([parameter.numel() for parameter in shared.values()])
+        for (name, parameter), part in zip(shared.items(), parts, strict=True):
+            gradient = part.view_as(parameter) * self._clip(part)
+            first, second = self.first[name], self.second[name]
+            first.lerp_(gradient, 1 - BETA1)
+            second.lerp_(gradient * gradient, 1 - BETA2)
+            parameter.sub_(rate * first / (second.sqrt() + EPSILON))
+        self._step_entities(gradients, rate)
+
+    def _clip(self, gradient: Tensor) -> float:
+        limit = self.config.grad_clipnorm
+        norm = float(gradient.norm()) if limit is not None else 0.0
+        return limit / norm if limit is not None and norm > limit else 1.0
+
+    def _step_entities(self, gradients: Gradients, rate: float) -> None:
+        scale = self._clip(gradients.rows)
+        table = self.network.entities
+        moments = self.first["entities"], self.second["entities"]
+        if table.device.type != "cpu":
+            self._step_entities_on_device(gradients, rate, scale)
+            return
+        values, first, second, rows = (x.detach().numpy() for x in (table, *moments, gradients.rows))
+        kind = values.dtype.type
+        constants = (kind(rate), kind(BETA1), kind(BETA2), kind(EPSILON), kind(scale))
+        if self.by_rows:
+            _touched_rows(
+                values, first, second, self.last_step.numpy(), self.step_count, gradients.entities, rows, *constants
+            )
+        else:
+            row_of = np.full(len(values), -1, np.int64)
+            row_of[gradients.entities] = np.arange(len(gradients.entities))
+            every = [(slice(i, i + _CHUNK)) for i in range(0, len(values), _CHUNK)]
+            with ThreadPoolExecutor() as pool:  # the kernel holds no lock, so threads use all cores
+                list(pool.map(lambda s: _dense_rows(values[s], first[s], second[s], row_of[s], rows, *constants), every))
+
+    def _step_entities_on_device(self, gradients: Gradients, rate: float, scale: float) -> None:
+        """The dense form in PyTorch operations."""
+        table, first, second = self.network.entities, self.first["entities"], self.second["entities"]
+        gradient = torch.zeros_like(table)
+        gradient[torch.from_numpy(gradients.entities).to(table.device)] = gradients.rows * scale
+        first.lerp_(gradient, 1 - BETA1)
+        second.lerp_(gradient * gradient, 1 - BETA2)
+        table.sub_(rate * first / (second.sqrt() + EPSILON))
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything needed to go on, by name."""
+        tensors = {f"first.{name}": x for name, x in self.first.items()}
+        tensors |= {f"second.{name}": x for name, x in self.second.items()}
+        return tensors | {"last_step": self.last_step, "step_count": torch.tensor(self.step_count)}
+
+    def load_state(self, tensors: dict[str, Tensor]) -> None:
+        """Go on from a saved state."""
+        for name, x in self.state().items():
+            if name != "step_count":
+                x.copy_(tensors[name])
+        self.step_count = int(tensors["step_count"])

@@ -1,0 +1,354 @@
+"""The training loop: batches in a fixed order, with validations and checkpoints on the way.
+
+A run's position is the number of queries it has seen. Batches, validations and lines of metrics depend on the
+position alone, never on the clock, so that a run resumed from any checkpoint repeats an unbroken one exactly.
+"""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from dpmpn.config import Config, to_dict
+from dpmpn.data.dataset import Dataset
+from dpmpn.errors import ConfigError, DataError, RunError
+from dpmpn.evaluate.evaluator import known_answers, rank_queries
+from dpmpn.evaluate.known import KnownAnswers
+from dpmpn.evaluate.ranking import summarise
+from dpmpn.model.engine import Engine
+from dpmpn.model.network import Network, build_network
+from dpmpn.model.parts import Gradients
+from dpmpn.run_folder import RunFolder, append_metrics, rewind_metrics, sync_metrics
+from dpmpn.train.batches import TrainingQueries
+from dpmpn.train.checkpoint import (
+    LoopState,
+    LossWindow,
+    Validation,
+    has_checkpoint,
+    load_checkpoint,
+    save_best,
+    save_checkpoint,
+)
+from dpmpn.train.optimiser import Adam
+
+BATCHES_PER_LINE = 10
+_SMOOTHED_BATCHES = 100  # over which progress averages loss and speed
+_VALIDATION_DRAW = 7_919  # keeps the validation sample apart from other draws of the seed
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where training stands, told after every batch and validation."""
+
+    position: int
+    total: int
+    epoch: float  # epochs seen, with fraction
+    loss: float  # mean over recent batches
+    queries_per_s: float  # over recent batches
+    eta_seconds: float
+    best_mrr: float | None
+    message: str | None = None  # such as "validation MRR 0.4312 (best)"
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """How a run ended."""
+
+    position: int  # queries seen, before a resume included
+    total: int
+    best: Validation | None
+    seconds: float  # as `position`, over all sessions
+    cpu_seconds: float
+    stopped_because: str  # "complete", "max_minutes", "patience" or "interrupted"
+
+
+class _Interrupted(Exception):
+    """The caller's `stop` turned true while validating."""
+
+
+def train(
+    run: RunFolder,
+    dataset: Dataset,
+    config: Config,
+    *,
+    resume: bool = False,
+    max_queries: int | None = None,
+    max_minutes: float | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> TrainingResult:
+    """Train a run to its end or a limit; limits count the whole run, also what was done before a resume."""
+    if has_checkpoint(run.path) and not resume:
+        raise RunError(f"{run.path} was trained already; go on with --resume or choose another --out")
+    if resume:
+        _adopt(run, config)
+    loop = _Loop(run, dataset, config, max_queries, max_minutes, progress, stop)
+    try:
+        loop.begin()
+        return loop.run_to_end()
+    finally:
+        loop.engine.close()
+
+
+class _Loop:
+    """One session of training."""
+
+    def __init__(
+        self,
+        run: RunFolder,
+        dataset: Dataset,
+        config: Config,
+        max_queries: int | None,
+        max_minutes: float | None,
+        progress: Callable[[Progress], None] | None,
+        stop: Callable[[], bool] | None,
+    ) -> None:
+        self.run, self.config = run, config
+        self.max_seconds = math.inf if max_minutes is None else 60 * max_minutes
+        self.progress = progress or (lambda _: None)
+        self.stop = stop or (lambda: False)
+        self.queries = TrainingQueries(dataset.graph, dataset.queries("train"), config)
+        self.total = _total(len(self.queries), config.training.n_epochs, max_queries)
+        self.network = _placed_network(dataset, config)
+        self.optimiser = Adam(self.network, config.training)
+        self.engine = Engine(self.network, dataset.graph, config)
+        self.validator = _Validator(self.engine, dataset, self.stop) if len(dataset.valid) else None
+        self.state = LoopState()
+        self.recent: deque[tuple[int, float, float]] = deque(maxlen=_SMOOTHED_BATCHES)
+        self.clock = _Clock(self.state)
+        self.saved_at = time.perf_counter()
+
+    def begin(self) -> None:
+        """Go back to the last checkpoint, or to the start where there is none."""
+        if has_checkpoint(self.run.path):
+            self.state = load_checkpoint(self.run.path, self.network, self.optimiser)
+            self.clock = _Clock(self.state)
+        rewind_metrics(self.run, self.state.position)
+
+    def run_to_end(self) -> TrainingResult:
+        """Train until something ends the run, then leave a checkpoint."""
+        reason = self._until_ended()
+        if reason != "interrupted":
+            self._log_window()
+            if self.validator is None:
+                save_best(self.run.path, self.network, self.state.position, None)
+        self._checkpoint()
+        state = self.state
+        return TrainingResult(
+            state.position, self.total, state.best, state.elapsed_seconds, state.cpu_seconds, reason
+        )
+
+    def _until_ended(self) -> str:
+        try:
+            while True:
+                reason = self._limit_reached()
+                if self.state.validation_due or (
+                    reason and self.state.validated_position != self.state.position
+                ):
+                    self._validate()
+                if reason or (reason := self._out_of_patience()):
+                    return reason
+                if self.stop():
+                    return "interrupted"
+                self._train_batch()
+        except _Interrupted:
+            return "interrupted"
+
+    def _limit_reached(self) -> str:
+        if self.state.position >= self.total:
+            return "complete"
+        return "max_minutes" if self.clock.seconds() >= self.max_seconds else ""
+
+    def _out_of_patience(self) -> str:
+        patience = self.config.training.patience
+        spent = patience is not None and self.state.validations_without_improvement >= patience
+        return "patience" if spent else ""
+
+    def _train_batch(self) -> None:
+        started, before = time.perf_counter(), self.state.position
+        size = min(self.config.training.batch_size, self.total - before)
+        batch, targets = self.queries.at(before, size)
+        gradients = self.engine.gradients(batch, targets)
+        self._check_finite(gradients, len(batch))
+        self.optimiser.step(gradients)
+        self._count(gradients, len(batch), time.perf_counter() - started)
+        if self.state.window.batches >= BATCHES_PER_LINE:
+            self._log_window()
+        self.state.validation_due = self.validator is not None and self._validates_between(
+            before, self.state.position
+        )
+        # What is due here is made before the checkpoint is written, or noted in it as still due.
+        if not self.state.validation_due and self._checkpoint_due():
+            self._checkpoint()
+        self._tell()
+
+    def _check_finite(self, gradients: Gradients, n_queries: int) -> None:
+        """Refuse a batch that would spoil the weights, before it can get into a checkpoint."""
+        sums = torch.stack([gradients.rows.sum(), gradients.shared.sum()])
+        if math.isfinite(gradients.loss) and torch.isfinite(sums).all():
+            return
+        first = self.state.position
+        raise RunError(
+            f"the loss ({gradients.loss}) or its gradient is not finite in the batch of queries {first} to "
+            f"{first + n_queries - 1}; the last checkpoint is intact: lower learning_rate or grad_clipnorm "
+            "and go on with --resume"
+        )
+
+    def _count(self, gradients: Gradients, n_queries: int, seconds: float) -> None:
+        window = self.state.window
+        window.batches += 1
+        window.queries += n_queries
+        window.loss += gradients.loss * n_queries
+        window.reached += gradients.reached
+        window.seconds += seconds
+        self.state.position += n_queries
+        self.recent.append((n_queries, gradients.loss * n_queries, seconds))
+
+    def _log_window(self) -> None:
+        """Write the line of the batches since the last one; after the same number of batches in every run."""
+        window = self.state.window
+        if not window.batches:
+            return
+        values = {
+            "loss": window.loss / window.queries,
+            "reached": window.reached / window.queries,
+            "queries_per_s": window.queries / window.seconds,
+        }
+        self._append("train", values)
+        self.state.window = LossWindow()
+
+    def _append(self, kind: str, values: dict[str, Any]) -> None:
+        self.clock.note(self.state)
+        times = {"seconds": self.state.elapsed_seconds, "cpu_seconds": self.state.cpu_seconds}
+        append_metrics(self.run, {"kind": kind, "position": self.state.position, **values, **times})
+
+    def _validates_between(self, before: int, after: int) -> bool:
+        every = self.config.training.validate_every_queries or len(self.queries)
+        return before // every != after // every
+
+    def _validate(self) -> None:
+        state = self.state
+        if self.validator is None:
+            return
+        state.validation_due = True  # so that a checkpoint of an interrupted one says so
+        found = self.validator.validate(state.position)
+        better = state.best is None or found.mrr > state.best.mrr
+        if better:
+            state.best, state.validations_without_improvement = found, 0
+            save_best(self.run.path, self.network, state.position, found)
+        else:
+            state.validations_without_improvement += 1
+        state.validation_due, state.validated_position = False, state.position
+        self._append("validation", {"mrr": found.mrr, "best": better, **found.summary})
+        if self._checkpoint_due():
+            self._checkpoint()
+        self._tell(f"validation MRR {found.mrr:.4f}" + (" (best)" if better else ""))
+
+    def _checkpoint_due(self) -> bool:
+        return time.perf_counter() - self.saved_at >= self.config.training.checkpoint_every_seconds
+
+    def _checkpoint(self) -> None:
+        self.clock.note(self.state)
+        sync_metrics(self.run)
+        save_checkpoint(self.run.path, self.network, self.optimiser, self.state)
+        self.saved_at = time.perf_counter()
+
+    def _tell(self, message: str | None = None) -> None:
+        queries, loss, seconds = (sum(batch[i] for batch in self.recent) for i in range(3))
+        rate = queries / seconds if seconds else 0.0
+        left = (self.total - self.state.position) / rate if rate else math.inf
+        self.progress(
+            Progress(
+                position=self.state.position,
+                total=self.total,
+                epoch=self.state.position / len(self.queries),
+                loss=loss / queries if queries else math.nan,
+                queries_per_s=rate,
+                eta_seconds=max(0.0, min(left, self.max_seconds - self.clock.seconds())),
+                best_mrr=self.state.best.mrr if self.state.best else None,
+                message=message,
+            )
+        )
+
+
+class _Validator:
+    """A fixed sample of validation queries, and how to score a model on it."""
+
+    def __init__(self, engine: Engine, dataset: Dataset, stop: Callable[[], bool]) -> None:
+        self.engine, self.stop, self.dataset = engine, stop, dataset
+        self.queries = _sample(dataset.queries("valid"), engine.config)
+        self.known: KnownAnswers | None = None
+
+    def validate(self, position: int) -> Validation:
+        """Filtered ranks of the sample, summarised."""
+        if self.known is None:
+            self.known = known_answers(self.dataset)
+        ranks = rank_queries(self.engine, self.known, self.queries, progress=self._check_stop)
+        summary = summarise(ranks)
+        return Validation(position, summary["realistic"]["mrr"], dict(summary))
+
+    def _check_stop(self, done: int, total: int) -> None:
+        if done < total and self.stop():
+            raise _Interrupted
+
+
+class _Clock:
+    """Wall and CPU seconds of the whole run, sessions before this one included."""
+
+    def __init__(self, state: LoopState) -> None:
+        self._wall = time.perf_counter() - state.elapsed_seconds
+        self._cpu = time.process_time() - state.cpu_seconds
+
+    def seconds(self) -> float:
+        """Wall seconds so far."""
+        return time.perf_counter() - self._wall
+
+    def note(self, state: LoopState) -> None:
+        """Put the times into the state."""
+        state.elapsed_seconds, state.cpu_seconds = self.seconds(), time.process_time() - self._cpu
+
+
+def _total(n_queries: int, n_epochs: float, max_queries: int | None) -> int:
+    if not n_queries:
+        raise DataError("there are no training triples; nothing can be learnt")
+    total = max(1, round(n_epochs * n_queries))
+    return total if max_queries is None else min(total, max_queries)
+
+
+def _sample(queries: np.ndarray, config: Config) -> np.ndarray:
+    """The same queries at every validation, in every session."""
+    count = config.training.validation_queries
+    if count == 0 or count >= len(queries):
+        return queries
+    draw = np.random.default_rng([config.run.seed, _VALIDATION_DRAW])
+    return queries[np.sort(draw.choice(len(queries), count, replace=False))]
+
+
+def _placed_network(dataset: Dataset, config: Config) -> Network:
+    """A network with its initial values, on the device it is trained on."""
+    graph, device = dataset.graph, config.run.device
+    network = build_network(graph.n_entities, graph.n_relations, config.model, config.run.seed)
+    try:
+        return network.to(device)
+    except (RuntimeError, AssertionError) as error:  # how PyTorch says that a device is not there
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"device '{device}' cannot be used here ({reason}); use --device cpu") from error
+
+
+def _adopt(run: RunFolder, config: Config) -> None:
+    """Go on with a changed configuration where what was trained so far still fits it."""
+    before, now = to_dict(run.config), to_dict(config)
+    fixed = [("model", key) for key in before["model"]] + [("run", "seed"), ("training", "adam")]
+    for section, key in fixed:
+        if before[section][key] != now[section][key]:
+            raise RunError(
+                f"{run.path} was trained with {key} = {before[section][key]}, which cannot become "
+                f"{now[section][key]} on --resume; leave it as it was or choose another --out"
+            )
+    if before != now:
+        run.save_config(config)
