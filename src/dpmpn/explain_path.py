@@ -26,9 +26,9 @@ def strongest_paths(
 ) -> list[Path]:
     """The chains of facts that brought the answer most of its attention, strongest first.
 
-    An edge into v at step t brought the share flow / a^{t+1}_v of v's attention; a walk from head to answer brought
-    the product of its edges' shares, and all walks together 1. Self-loops are waiting, not facts: walks that differ
-    only in when they waited are one chain, and their shares add up.
+    An edge into v at step t brought the share flow / a^{t+1}_v of v's attention; a walk from head to answer
+    brought the product of its edges' shares, and all walks together 1. Self-loops are waiting, not facts:
+    walks that differ only in when they waited are one chain, and their shares add up.
     """
     ways: dict[int, dict[tuple[_Edge, ...], float]] = {answer: {(): 1.0}}
     for step in reversed(trace.steps):

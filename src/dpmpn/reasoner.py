@@ -14,7 +14,7 @@ from dpmpn.config import Config, derived_defaults, load_preset, preset_names, wi
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.registry import find_dataset
-from dpmpn.errors import DataError, RunError
+from dpmpn.errors import ConfigError, DataError, RunError
 
 # What needs torch is imported where it is used: the command line's help need not wait for it.
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from dpmpn.explain_path import Path
     from dpmpn.model.engine import Engine
+    from dpmpn.model.network import Network
     from dpmpn.model.trace import ReasoningTrace
     from dpmpn.run_folder import RunFolder
     from dpmpn.train.trainer import Progress
@@ -74,7 +75,9 @@ class Predictions(Sequence[Prediction]):
 
         graph = self._reasoner.graph
         name = answer if answer is not None else self._answers[0].answer if self._answers else None
-        return strongest_paths(self._trace, 0, graph.entities.id(name), graph, top) if name is not None else []
+        return (
+            strongest_paths(self._trace, 0, graph.entities.id(name), graph, top) if name is not None else []
+        )
 
     @cached_property
     def _trace(self) -> "ReasoningTrace":
@@ -90,7 +93,7 @@ class Reasoner:
     """
 
     def __init__(self, config: Config | str | FilePath | None = None, **settings: Any) -> None:
-        """Take a configuration, the name or file of a preset, or what suits the dataset; and single settings."""
+        """Take a configuration, the name or file of a preset, or none for what suits the data."""
         self._chosen = load_preset(config) if isinstance(config, str | FilePath) else config
         self._settings = settings
         with_overrides(Config(), settings)  # a wrong one is refused here, not after the data was read
@@ -161,9 +164,13 @@ class Reasoner:
         """Filtered ranking metrics on a split, as fractions; `limit` takes only so many of its queries."""
         from dpmpn.evaluate.evaluator import evaluate
 
-        return evaluate(
-            self.engine, self.dataset, split, per_relation=per_relation, limit=limit, progress=progress
-        )
+        try:
+            report = evaluate(
+                self.engine, self.dataset, split, per_relation=per_relation, limit=limit, progress=progress
+            )
+        finally:
+            self.engine.close()
+        return {**report, "coverage": report["both"]["coverage"]}
 
     def save(self, folder: str | FilePath) -> None:
         """Copy the run folder; `Reasoner.load` reads it on any machine."""
@@ -192,7 +199,9 @@ class Reasoner:
         """The trained network on its graph."""
         from dpmpn.model.engine import Engine
 
-        return Engine(self._fitted().network("best"), self.graph, self.config)
+        # The device a run was trained on may not be here: asking is on the CPU unless told otherwise.
+        config = self.config.replace(device=self._settings.get("device", "cpu"))
+        return Engine(_placed(self._fitted().network("best"), config.run.device), self.graph, config)
 
     def _fitted(self) -> "RunFolder":
         if self._run is None:
@@ -211,18 +220,29 @@ class Reasoner:
         if inverse:
             asked = int(self.graph.inverse[asked])
             if asked < 0:
-                raise DataError(f"relation '{relation}' has no inverse in this graph, so its head cannot be asked")
+                raise DataError(
+                    f"relation '{relation}' has no inverse in this graph, so its head cannot be asked"
+                )
         return source, asked
 
     def _known(self, head: int, relation: int, answers: np.ndarray) -> np.ndarray:
         """Whether the graph or the training triples state each answer."""
         train = self.dataset.train
         trained = train[(train[:, 0] == head) & (train[:, 1] == relation), 2]
-        return (self.graph.find_edges(head, relation, answers) >= 0) | np.isin(answers, trained)
+        return (self.graph.find_edges(np.array(head), np.array(relation), answers) >= 0) | np.isin(
+            answers, trained
+        )
+
+
+def _placed(network: "Network", device: str) -> "Network":
+    try:
+        return network.to(device)
+    except (RuntimeError, AssertionError) as error:  # how PyTorch says that a device is not there
+        raise ConfigError(f"device '{device}' cannot be used here; use --device cpu") from error
 
 
 def suitable_config(dataset: Dataset) -> tuple[Config, list[str]]:
-    """The preset of a known dataset, else settings derived from the graph; and sentences that say which and why."""
+    """The preset of a known dataset, else settings derived from the graph; and sentences that say why."""
     preset = _preset_of(dataset)
     if preset is not None:
         return load_preset(preset), [f"preset {preset}"]
@@ -236,7 +256,8 @@ def suitable_config(dataset: Dataset) -> tuple[Config, list[str]]:
 def _preset_of(dataset: Dataset) -> str | None:
     """Preset of a dataset of the registry; a folder that only shares its name does not count."""
     entry = find_dataset(dataset.name)
-    if entry is None or dataset.folder is None or entry.folder() != dataset.folder:
+    folder = entry.folder() if entry is not None else None
+    if entry is None or folder is None or dataset.folder is None or not dataset.folder.samefile(folder):
         return None
     return entry.preset or (entry.name if entry.name in preset_names() else None)
 

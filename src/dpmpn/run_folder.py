@@ -10,8 +10,6 @@ checkpoint.json  the last checkpoint, with its checkpoint-*.safetensors
 best.json        the best model, with its best-*.safetensors
 """
 
-import json
-import os
 import platform
 import shutil
 from functools import cached_property
@@ -28,7 +26,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import ConfigError, DataError, RunError
 from dpmpn.model.network import Network, build_network
 from dpmpn.train.checkpoint import has_checkpoint, load_network
-from dpmpn.train.files import read_json, sync_folder, write_json, write_whole
+from dpmpn.train.files import read_json, sync, write_json, write_whole
 
 CONFIG, DATASET, VERSIONS, METRICS = "config.json", "dataset.json", "versions.json", "metrics.jsonl"
 _GRAPH, _TRIPLES, _CANDIDATES = "graph", "triples", "candidates"
@@ -47,7 +45,7 @@ class RunFolder:
         """Make the folder of a new run; refuse one that holds a run or anything else."""
         run = cls(path)
         run._claim()
-        dataset.graph.save(run.path / _GRAPH)
+        _save_graph(dataset.graph, run.path / _GRAPH)
         _save_triples(dataset, run.path / _TRIPLES)
         write_json(run.path / DATASET, _description(dataset))
         write_json(run.path / VERSIONS, _versions())
@@ -145,37 +143,6 @@ class RunFolder:
             raise RunError(f"{self.path} cannot be made: {error.strerror}; choose another --out") from error
 
 
-def append_metrics(run: RunFolder, values: dict[str, Any]) -> None:
-    """Add a line of metrics in one write, so that a killed run leaves at most one broken line."""
-    line = json.dumps(values, allow_nan=False).encode() + b"\n"
-    with run.metrics.open("ab", buffering=0) as file:
-        file.write(line)
-
-
-def sync_metrics(run: RunFolder) -> None:
-    """Make the lines written so far survive a power cut."""
-    with run.metrics.open("ab") as file:
-        os.fsync(file.fileno())
-
-
-def read_metrics(run: RunFolder) -> list[dict[str, Any]]:
-    """All whole lines of metrics."""
-    if not run.metrics.exists():
-        return []
-    lines = run.metrics.read_bytes().split(b"\n")[:-1]  # what follows the last line break was cut off
-    try:
-        return [json.loads(line) for line in lines]
-    except ValueError as error:
-        raise RunError(f"{run.metrics} has a broken line ({error}); remove that line") from error
-
-
-def rewind_metrics(run: RunFolder, position: int) -> None:
-    """Drop the lines that a killed run wrote after the checkpoint at this position."""
-    kept = [line for line in read_metrics(run) if line["position"] <= position]
-    text = "".join(json.dumps(line) + "\n" for line in kept)
-    write_whole(run.metrics, lambda temporary: temporary.write_text(text, "utf-8"))
-
-
 def _versions() -> dict[str, str]:
     packages = {name: metadata.version(name) for name in ("dpmpn", "torch", "numpy", "numba", "safetensors")}
     return packages | {"python": platform.python_version(), "platform": platform.platform()}
@@ -194,6 +161,13 @@ def _description(dataset: Dataset) -> dict[str, Any]:
     }
 
 
+def _save_graph(graph: KnowledgeGraph, folder: Path) -> None:
+    graph.save(folder)
+    for file in folder.iterdir():
+        sync(file)
+    sync(folder)
+
+
 def _save_triples(dataset: Dataset, folder: Path) -> None:
     folder.mkdir()
     arrays = {split: dataset.split(split) for split in SPLITS}
@@ -202,7 +176,6 @@ def _save_triples(dataset: Dataset, folder: Path) -> None:
         arrays[_CANDIDATES] = np.stack([asked.heads, asked.tails, asked.positive], 1)  # n x 3
     for name, array in arrays.items():
         _save_array(folder / f"{name}.npy", np.ascontiguousarray(array, np.int32))
-    sync_folder(folder)
 
 
 def _save_array(path: Path, array: np.ndarray) -> None:
@@ -244,5 +217,5 @@ def _open_triples(path: Path, graph: KnowledgeGraph) -> np.ndarray:
 
 
 def _open_candidates(folder: Path, relation: int) -> Candidates:
-    heads, tails, positive = _open_array(folder / f"{_CANDIDATES}.npy").T
+    heads, tails, positive = np.ascontiguousarray(_open_array(folder / f"{_CANDIDATES}.npy").T)
     return Candidates(relation, heads, tails, positive.astype(bool))

@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -18,7 +18,7 @@ DASHES = {"token_normalize_func": lambda name: name.replace("_", "-")}
 def with_settings(*sections: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command an option for each setting of some sections, of all where none is named.
 
-    The command gets those that were used as `settings`, a dict of texts by key; the configuration parses them.
+    The command gets those that were used as `settings`, texts by key; the configuration parses them.
     """
     leaves = [leaf for leaf in leaf_fields() if leaf.section in (sections or SECTIONS)]
 
@@ -44,9 +44,9 @@ def _parameter(leaf: LeafField) -> inspect.Parameter:
     option = typer.Option(
         "--" + leaf.key.replace("_", "-"),
         *_ALIASES.get(leaf.key, []),
-        help=leaf.help,
+        help=_help(leaf),
         metavar=_metavar(leaf),
-        show_default=_shown(leaf.default),
+        show_default=False,
         rich_help_panel=f"Settings: {leaf.section}",
     )
     return inspect.Parameter(
@@ -57,12 +57,13 @@ def _parameter(leaf: LeafField) -> inspect.Parameter:
     )
 
 
+def _help(leaf: LeafField) -> str:
+    choices = f": {', '.join(leaf.choices)}" if leaf.choices else ""
+    default = f"{leaf.default:g}" if isinstance(leaf.default, float) else str(leaf.default).lower()
+    return f"{leaf.help}{choices} (default {default})"
+
+
 def _metavar(leaf: LeafField) -> str:
     if leaf.choices:
-        return "|".join(leaf.choices)
-    kinds = [name for kind, name in _KINDS.items() if kind in (leaf.type, *getattr(leaf.type, "__args__", ()))]
-    return kinds[0]
-
-
-def _shown(default: Any) -> str:
-    return "none" if default is None else f"{default:g}" if isinstance(default, float) else str(default)
+        return "CHOICE"
+    return next(name for kind, name in _KINDS.items() if kind in (leaf.type, *get_args(leaf.type)))

@@ -13,10 +13,10 @@ from dpmpn.model.fast_ignn import EntityRows, NodeIds, ignn_states
 from dpmpn.model.frontier import Frontier, Scan, Visited, attending_to, expand_frontier, next_frontier
 from dpmpn.model.network import Network
 from dpmpn.model.trace import ReasoningTrace, TraceStep
-from dpmpn.ops.aggregate import aggregate_messages
 from dpmpn.ops.attention import edge_logits, flow_attention
 from dpmpn.ops.combine import combine_leaky
 from dpmpn.ops.expand import find_pairs, message_edges
+from dpmpn.ops.message import pass_messages
 from dpmpn.ops.pool import RowPool
 
 
@@ -149,7 +149,7 @@ class FastStep:
             self.network.config.softmax,
         )  # fmt: skip
 
-    def pass_messages(self, scan: Scan, states: Tensor, slot_state: np.ndarray, attended: np.ndarray):
+    def messages(self, scan: Scan, states: Tensor, slot_state: np.ndarray, attended: np.ndarray):
         """Aggregated messages to the attended-to slots, and each slot's row among them (-1 for none)."""
         slot_message = np.full(scan.n_slots, -1, np.int64)
         slot_message[attended] = np.arange(len(attended))
@@ -157,19 +157,19 @@ class FastStep:
         to_state = slot_state[attended]
         known = to_state[to_state >= 0]
         to_row = np.where(to_state >= 0, np.cumsum(to_state >= 0) - 1, -1)
-        message = self.network.agnn.message
-        hidden = combine_leaky(
-            states[torch.from_numpy(slot_state[scan.from_slot])] @ self.message_from.t(), sender,
-            self.message_relation, relation,
-            states[torch.from_numpy(known)] @ self.message_to.t(), to_row[receiver],
-            self.message_query, scan.from_query[sender],
-        )  # fmt: skip
-        messages = aggregate_messages(hidden, message.second.weight, message.second.bias, receiver, len(attended))
-        return messages, slot_message
+        tables = (
+            states[torch.from_numpy(slot_state[scan.from_slot])] @ self.message_from.t(),
+            self.message_relation,
+            states[torch.from_numpy(known)] @ self.message_to.t(),
+            self.message_query,
+        )
+        index = (sender, relation, to_row[receiver], scan.from_query[sender])
+        second = self.network.agnn.message.second
+        return pass_messages(tables, index, second.weight, second.bias, receiver, len(attended)), slot_message
 
     def update(self, scan, states, slots, slot_state, slot_id, attended, attention) -> np.ndarray:
         """New states of all scanned visited and all attended-to nodes; returns each slot's new row (-1 for none)."""
-        messages, slot_message = self.pass_messages(scan, states, slot_state, attended)
+        messages, slot_message = self.messages(scan, states, slot_state, attended)
         update = self.network.agnn.update
         new = attended[slot_state[attended] < 0]
         slots = np.concatenate([slots, new])

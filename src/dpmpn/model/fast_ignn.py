@@ -12,9 +12,9 @@ from torch.nn import functional
 
 from dpmpn.model.batch import SampledEdges
 from dpmpn.model.network import Network
-from dpmpn.ops.aggregate import aggregate_messages
 from dpmpn.ops.combine import combine_leaky
 from dpmpn.ops.expand import assign_ids, rehash, table_size
+from dpmpn.ops.message import pass_messages
 
 
 class EntityRows:
@@ -108,13 +108,16 @@ def _ignn_step(network, states, embeddings, n_nodes, sender, relation, receiver)
     if len(receiver):
         by_relation = functional.linear(network.relations, relation_weight, message.first.bias)
         edges = np.arange(len(receiver))
-        pre = combine_leaky(
-            states[torch.from_numpy(sender)] @ from_weight.t(), edges,
-            by_relation, relation,
-            states[torch.from_numpy(receiver)] @ to_weight.t(), edges,
-        )  # fmt: skip
+        tables = (
+            states[torch.from_numpy(sender)] @ from_weight.t(),
+            by_relation,
+            states[torch.from_numpy(receiver)] @ to_weight.t(),
+        )
         receivers, compact = np.unique(receiver, return_inverse=True)
-        messages = aggregate_messages(pre, message.second.weight, message.second.bias, compact, len(receivers))
+        second = message.second
+        messages = pass_messages(
+            tables, (edges, relation, edges), second.weight, second.bias, compact, len(receivers)
+        )
         by_message = messages @ message_weight.t()
         received[receivers] = np.arange(len(receivers))
     else:

@@ -12,11 +12,12 @@ from torch import Tensor
 from dpmpn.ops.pool import RowPool
 
 SLOPE = 0.2  # of leakyReLU, as in the authors' program
-_NONE = np.empty(0, np.int64)
+NONE = np.empty(0, np.int64)
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _forward(a, ia, b, ib, c, ic, d, id_, scale, slope, out):
+def combine_forward(a, ia, b, ib, c, ic, d, id_, scale, slope, out):
+    """out = leakyReLU(a[ia] + b[ib] + c[ic] + scale * d[id]); no `id_`: no fourth table, no `scale`: 1."""
     width = out.shape[1]
     for i in range(len(out)):
         row = out[i]
@@ -53,7 +54,8 @@ def _add_row(table, i, row, width):
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _backward(gradient, out, slope, ia, da, ib, db, ic, dc, id_, d, dd, scale, dscale):
+def combine_backward(gradient, out, slope, ia, da, ib, db, ic, dc, id_, d, dd, scale, dscale):
+    """Add the gradient of `combine_forward` to the gradients of its tables."""
     width = out.shape[1]
     one = out.dtype.type(1)
     row = np.empty(width, out.dtype)
@@ -85,14 +87,12 @@ class _Combine(torch.autograd.Function):
         scale_values = scale.numpy() if scale is not None else np.empty(0, a.numpy().dtype)
         out = torch.empty(len(ia), a.shape[1], dtype=a.dtype)
         slope = out.numpy().dtype.type(SLOPE)
-        _forward(
+        combine_forward(
             a.numpy(), ia, b.numpy(), ib, c.numpy(), ic, d_values, id_, scale_values, slope, out.numpy()
         )
         ctx.indices, ctx.pool, ctx.shapes = (ia, ib, ic, id_), pool, (a.shape, b.shape, c.shape, d.shape)
         ctx.scaled = scale is not None
-        ctx.save_for_backward(out, d, scale_values if scale is None else scale) if ctx.scaled else (
-            ctx.save_for_backward(out, d)
-        )
+        ctx.save_for_backward(out, d, *([scale] if ctx.scaled else []))
         return out
 
     @staticmethod
@@ -105,7 +105,7 @@ class _Combine(torch.autograd.Function):
         d_values, dd = (pool.values, pool.gradients) if pool is not None else (d, torch.zeros_like(d))
         dscale = torch.zeros_like(scale)
         slope = out.numpy().dtype.type(SLOPE)
-        _backward(
+        combine_backward(
             gradient.contiguous().numpy(), out.numpy(), slope, ia, da.numpy(), ib, db.numpy(), ic, dc.numpy(),
             id_, d_values.numpy(), dd.numpy(), scale.numpy(), dscale.numpy(),
         )  # fmt: skip
@@ -125,7 +125,7 @@ def combine_leaky(
     c: Tensor,
     ic: np.ndarray,
     d: Tensor | RowPool | None = None,
-    id_: np.ndarray = _NONE,
+    id_: np.ndarray = NONE,
     scale: Tensor | None = None,
 ) -> Tensor:
     """leakyReLU(a[ia] + b[ib] + c[ic] + scale * d[id]), row by row; an index of -1 contributes nothing."""

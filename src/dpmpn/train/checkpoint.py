@@ -2,8 +2,8 @@
 
 `checkpoint.json` names `checkpoint-<position>.safetensors`: network, optimiser and the state of the loop.
 `best.json` names `best-<position>.safetensors`: the network of the best validation alone. A manifest is
-replaced only after its tensors are on the disk, and the older tensors go last: a run killed at any moment keeps
-a whole checkpoint.
+replaced only after its tensors are on the disk, and the older tensors go last: a run killed at any moment
+keeps a whole checkpoint.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from dpmpn.errors import RunError
@@ -30,7 +30,6 @@ _NETWORK, _OPTIMISER = "network.", "optimiser."
 class LossWindow:
     """Sums over the batches since the last line of metrics."""
 
-    batches: int = 0
     queries: int = 0
     loss: float = 0.0  # sum over queries
     reached: int = 0
@@ -57,6 +56,7 @@ class LoopState:
     validations_without_improvement: int = 0
     validated_position: int | None = None
     validation_due: bool = False
+    lines: int = 0  # of metrics written so far
     window: LossWindow = field(default_factory=LossWindow)
 
 
@@ -115,6 +115,7 @@ def _save(folder: Path, kind: str, position: int, tensors: dict[str, Tensor], va
     def write(temporary: Path) -> None:
         nonlocal digest
         save_file(on_cpu, temporary)
+        temporary.chmod(0o644)  # as the other files of the run; safetensors lets only the owner read
         digest = sha256_of(temporary)
 
     write_whole(path, write)
@@ -163,8 +164,11 @@ def _load(
         raise RunError(f"{path} has {size} bytes instead of {manifest.get('bytes')}; {_advice(kind)}")
     if sha256_of(path) != manifest.get("sha256"):
         raise RunError(f"{path} was changed: its SHA-256 is not that of {kind}.json; {_advice(kind)}")
+    prefixes = tuple({name.split(".")[0] + "." for name in expected})
     try:
-        tensors = load_file(path)
+        with safe_open(path, "pt") as file:  # the optimiser's tensors stay on the disk when not wanted
+            names = filter(lambda name: name.startswith(prefixes), file.keys())
+            tensors = {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
         raise RunError(f"{path} cannot be read ({error}); {_advice(kind)}") from error
     _check_tensors(path, tensors, expected)
@@ -182,7 +186,7 @@ def _check_tensors(path: Path, tensors: dict[str, Tensor], expected: dict[str, T
             raise RunError(f"{path}: tensor '{name}' is {shapes}; {advice}")
     unknown = sorted(tensors.keys() - expected.keys())
     if unknown:
-        raise RunError(f"{path} has a tensor '{unknown[0]}' that the network does not; {advice}")
+        raise RunError(f"{path} has a tensor '{unknown[0]}' too many; {advice}")
 
 
 @torch.no_grad()

@@ -17,13 +17,13 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     temporary = path.with_name(f".{path.name}{TEMPORARY_SUFFIX}")
     try:
         write(temporary)
-        _sync(temporary)
+        sync(temporary)
         os.replace(temporary, path)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def write_json(path: Path, values: Any) -> None:
@@ -51,13 +51,10 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames in a folder survive a power cut, where the system can."""
-    if os.name == "posix":
-        _sync(folder)
-
-
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, survive a power cut."""
+    if path.is_dir() and os.name != "posix":
+        return  # elsewhere a folder cannot be synced
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

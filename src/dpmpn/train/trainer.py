@@ -11,19 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from dpmpn.config import Config, to_dict
 from dpmpn.data.dataset import Dataset
 from dpmpn.errors import ConfigError, DataError, RunError
-from dpmpn.evaluate.evaluator import known_answers, rank_queries
-from dpmpn.evaluate.known import KnownAnswers
-from dpmpn.evaluate.ranking import summarise
 from dpmpn.model.engine import Engine
 from dpmpn.model.network import Network, build_network
 from dpmpn.model.parts import Gradients
-from dpmpn.run_folder import RunFolder, append_metrics, rewind_metrics, sync_metrics
+from dpmpn.run_folder import RunFolder
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.checkpoint import (
     LoopState,
@@ -34,11 +30,12 @@ from dpmpn.train.checkpoint import (
     save_best,
     save_checkpoint,
 )
+from dpmpn.train.metrics import append_line, rewind_lines, sync_lines
 from dpmpn.train.optimiser import Adam
+from dpmpn.train.validation import Interrupted, Validator
 
 BATCHES_PER_LINE = 10
 _SMOOTHED_BATCHES = 100  # over which progress averages loss and speed
-_VALIDATION_DRAW = 7_919  # keeps the validation sample apart from other draws of the seed
 
 
 @dataclass(frozen=True)
@@ -65,10 +62,6 @@ class TrainingResult:
     seconds: float  # as `position`, over all sessions
     cpu_seconds: float
     stopped_because: str  # "complete", "max_minutes", "patience" or "interrupted"
-
-
-class _Interrupted(Exception):
-    """The caller's `stop` turned true while validating."""
 
 
 def train(
@@ -117,7 +110,7 @@ class _Loop:
         self.network = _placed_network(dataset, config)
         self.optimiser = Adam(self.network, config.training)
         self.engine = Engine(self.network, dataset.graph, config)
-        self.validator = _Validator(self.engine, dataset, self.stop) if len(dataset.valid) else None
+        self.validator = Validator(self.engine, dataset, self.stop) if len(dataset.valid) else None
         self.state = LoopState()
         self.recent: deque[tuple[int, float, float]] = deque(maxlen=_SMOOTHED_BATCHES)
         self.clock = _Clock(self.state)
@@ -128,15 +121,13 @@ class _Loop:
         if has_checkpoint(self.run.path):
             self.state = load_checkpoint(self.run.path, self.network, self.optimiser)
             self.clock = _Clock(self.state)
-        rewind_metrics(self.run, self.state.position)
+        rewind_lines(self.run.metrics, self.state.lines)
 
     def run_to_end(self) -> TrainingResult:
         """Train until something ends the run, then leave a checkpoint."""
         reason = self._until_ended()
-        if reason != "interrupted":
-            self._log_window()
-            if self.validator is None:
-                save_best(self.run.path, self.network, self.state.position, None)
+        if self.validator is None and reason != "interrupted":
+            save_best(self.run.path, self.network, self.state.position, None)
         self._checkpoint()
         state = self.state
         return TrainingResult(
@@ -146,18 +137,23 @@ class _Loop:
     def _until_ended(self) -> str:
         try:
             while True:
-                reason = self._limit_reached()
-                if self.state.validation_due or (
-                    reason and self.state.validated_position != self.state.position
-                ):
+                if reason := self._limit_reached():
+                    self._finish_position()
+                elif self.state.validation_due:
                     self._validate()
                 if reason or (reason := self._out_of_patience()):
                     return reason
                 if self.stop():
                     return "interrupted"
                 self._train_batch()
-        except _Interrupted:
+        except Interrupted:
             return "interrupted"
+
+    def _finish_position(self) -> None:
+        """Write and validate what the end of a run adds, unless it was done here already."""
+        self._log_window()
+        if self.state.validated_position != self.state.position:
+            self._validate()
 
     def _limit_reached(self) -> str:
         if self.state.position >= self.total:
@@ -177,14 +173,12 @@ class _Loop:
         self._check_finite(gradients, len(batch))
         self.optimiser.step(gradients)
         self._count(gradients, len(batch), time.perf_counter() - started)
-        if self.state.window.batches >= BATCHES_PER_LINE:
+        if self.optimiser.step_count % BATCHES_PER_LINE == 0:
             self._log_window()
         self.state.validation_due = self.validator is not None and self._validates_between(
             before, self.state.position
         )
-        # What is due here is made before the checkpoint is written, or noted in it as still due.
-        if not self.state.validation_due and self._checkpoint_due():
-            self._checkpoint()
+        self._checkpoint_if_due()
         self._tell()
 
     def _check_finite(self, gradients: Gradients, n_queries: int) -> None:
@@ -200,19 +194,18 @@ class _Loop:
         )
 
     def _count(self, gradients: Gradients, n_queries: int, seconds: float) -> None:
-        window = self.state.window
-        window.batches += 1
+        window, loss = self.state.window, float(gradients.loss) * n_queries
         window.queries += n_queries
-        window.loss += gradients.loss * n_queries
+        window.loss += loss
         window.reached += gradients.reached
         window.seconds += seconds
         self.state.position += n_queries
-        self.recent.append((n_queries, gradients.loss * n_queries, seconds))
+        self.recent.append((n_queries, loss, seconds))
 
     def _log_window(self) -> None:
-        """Write the line of the batches since the last one; after the same number of batches in every run."""
+        """Write the line of the batches since the last one."""
         window = self.state.window
-        if not window.batches:
+        if not window.queries:
             return
         values = {
             "loss": window.loss / window.queries,
@@ -225,7 +218,8 @@ class _Loop:
     def _append(self, kind: str, values: dict[str, Any]) -> None:
         self.clock.note(self.state)
         times = {"seconds": self.state.elapsed_seconds, "cpu_seconds": self.state.cpu_seconds}
-        append_metrics(self.run, {"kind": kind, "position": self.state.position, **values, **times})
+        append_line(self.run.metrics, {"kind": kind, "position": self.state.position, **values, **times})
+        self.state.lines += 1
 
     def _validates_between(self, before: int, after: int) -> bool:
         every = self.config.training.validate_every_queries or len(self.queries)
@@ -245,16 +239,16 @@ class _Loop:
             state.validations_without_improvement += 1
         state.validation_due, state.validated_position = False, state.position
         self._append("validation", {"mrr": found.mrr, "best": better, **found.summary})
-        if self._checkpoint_due():
-            self._checkpoint()
+        self._checkpoint_if_due()
         self._tell(f"validation MRR {found.mrr:.4f}" + (" (best)" if better else ""))
 
-    def _checkpoint_due(self) -> bool:
-        return time.perf_counter() - self.saved_at >= self.config.training.checkpoint_every_seconds
+    def _checkpoint_if_due(self) -> None:
+        if time.perf_counter() - self.saved_at >= self.config.training.checkpoint_every_seconds:
+            self._checkpoint()
 
     def _checkpoint(self) -> None:
         self.clock.note(self.state)
-        sync_metrics(self.run)
+        sync_lines(self.run.metrics)
         save_checkpoint(self.run.path, self.network, self.optimiser, self.state)
         self.saved_at = time.perf_counter()
 
@@ -274,27 +268,6 @@ class _Loop:
                 message=message,
             )
         )
-
-
-class _Validator:
-    """A fixed sample of validation queries, and how to score a model on it."""
-
-    def __init__(self, engine: Engine, dataset: Dataset, stop: Callable[[], bool]) -> None:
-        self.engine, self.stop, self.dataset = engine, stop, dataset
-        self.queries = _sample(dataset.queries("valid"), engine.config)
-        self.known: KnownAnswers | None = None
-
-    def validate(self, position: int) -> Validation:
-        """Filtered ranks of the sample, summarised."""
-        if self.known is None:
-            self.known = known_answers(self.dataset)
-        ranks = rank_queries(self.engine, self.known, self.queries, progress=self._check_stop)
-        summary = summarise(ranks)
-        return Validation(position, summary["realistic"]["mrr"], dict(summary))
-
-    def _check_stop(self, done: int, total: int) -> None:
-        if done < total and self.stop():
-            raise _Interrupted
 
 
 class _Clock:
@@ -318,15 +291,6 @@ def _total(n_queries: int, n_epochs: float, max_queries: int | None) -> int:
         raise DataError("there are no training triples; nothing can be learnt")
     total = max(1, round(n_epochs * n_queries))
     return total if max_queries is None else min(total, max_queries)
-
-
-def _sample(queries: np.ndarray, config: Config) -> np.ndarray:
-    """The same queries at every validation, in every session."""
-    count = config.training.validation_queries
-    if count == 0 or count >= len(queries):
-        return queries
-    draw = np.random.default_rng([config.run.seed, _VALIDATION_DRAW])
-    return queries[np.sort(draw.choice(len(queries), count, replace=False))]
 
 
 def _placed_network(dataset: Dataset, config: Config) -> Network:

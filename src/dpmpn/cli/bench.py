@@ -1,0 +1,54 @@
+"""`dpmpn bench`: measures how fast this machine trains and asks."""
+
+from typing import Annotated, Any
+
+import typer
+
+from dpmpn.cli.output import JsonTarget, Output, table
+from dpmpn.cli.settings import with_settings
+from dpmpn.config import Config, load_preset, with_overrides
+from dpmpn.data.dataset import load_dataset
+from dpmpn.errors import ConfigError
+from dpmpn.reasoner import suitable_config
+
+
+@with_settings()
+def command(
+    dataset: Annotated[
+        str, typer.Argument(metavar="DATASET_OR_FOLDER", help="a name of `dpmpn datasets`, or a folder")
+    ],
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="NUMBER", help="how long to measure each rate")
+    ] = 20.0,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="measure the plain reference implementation, too")
+    ] = False,
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="NAME|FILE", help="settings to start from")
+    ] = None,
+    json: JsonTarget = None,
+    *,
+    settings: dict[str, str],
+) -> None:
+    """Measure training and asking with a dataset's settings: queries a second, latency and memory."""
+    output = Output(json)
+    if seconds <= 0:
+        raise ConfigError(f"'--seconds' must be above 0, not {seconds:g}")
+    with_overrides(Config(), settings)
+    chosen = load_preset(preset) if preset is not None else None
+    data = load_dataset(dataset)
+    config = with_overrides(chosen if chosen is not None else suitable_config(data)[0], settings)
+
+    from dpmpn.bench import bench
+
+    output.say(f"measuring {data.name}, about {seconds:g} s each")
+    report = bench(data, config, seconds, reference)
+    output.result(report, lambda: _show(output, report))
+
+
+def _show(output: Output, report: dict[str, Any]) -> None:
+    shown = table("measure", "value", right=("value",))
+    for key, value in report.items():
+        if not isinstance(value, dict | list):
+            shown.add_row(key, f"{value:,.1f}" if isinstance(value, float) else str(value))
+    output.show(shown)

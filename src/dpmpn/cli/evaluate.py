@@ -1,0 +1,85 @@
+"""`dpmpn evaluate`: measures a trained model on held-out facts."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from dpmpn.cli.output import JsonTarget, Output, table
+from dpmpn.cli.progress import Meter
+from dpmpn.cli.settings import with_settings
+from dpmpn.reasoner import Reasoner
+
+_METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
+_DIRECTIONS = {"both": "both", "tail": "<head, relation, ?>", "head": "<?, relation, tail>"}
+
+
+@with_settings("asking", "run")
+def command(
+    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="folder of a trained run")],
+    split: Annotated[str, typer.Option("--split", metavar="valid|test|train", help="what to ask")] = "test",
+    per_relation: Annotated[
+        bool, typer.Option("--per-relation", help="measure each relation alone, too")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, metavar="INT", help="ask about so many triples only")
+    ] = None,
+    json: JsonTarget = None,
+    *,
+    settings: dict[str, str],
+) -> None:
+    """Measure a trained model: filtered MRR and hits in both directions, and how many answers it reached."""
+    output = Output(json)
+    reasoner = Reasoner.load(run_dir, **settings)
+    with Meter(output, "asked") as meter:
+        report = reasoner.evaluate(split, per_relation=per_relation, limit=limit, progress=meter.show)
+    output.result(report, lambda: _show(output, report))
+
+
+def _show(output: Output, report: dict[str, Any]) -> None:
+    unseen = f"; {report['unseen']:,} with an entity that has no training fact" if report["unseen"] else ""
+    output.say(f"{report['split']}: {report['triples']:,} triples, {report['queries']:,} questions{unseen}")
+    output.say()
+    numbers = ("questions", *_METRICS.values(), "coverage")
+    shown = table("direction", "ties", *numbers, right=numbers)
+    for direction, label in _DIRECTIONS.items():
+        if report[direction] is not None:
+            _add_rows(shown, label, report[direction], ("realistic", "optimistic", "pessimistic"))
+    output.show(shown)
+    if "per_relation" in report:
+        output.say()
+        _show_relations(output, report["per_relation"])
+    if "map" in report:
+        output.say()
+        _show_precision(output, report["map"])
+    output.say()
+    output.say(f"{report['queries_per_s']:.0f} questions/s. Coverage: share of answers the model reached.")
+
+
+def _add_rows(shown: Any, label: str, summary: dict[str, Any], ties: tuple[str, ...]) -> None:
+    for way in ties:
+        scores = [_percent(summary[way][metric]) for metric in _METRICS]
+        once = way == ties[0]
+        count, coverage = (f"{summary['queries']:,}", _percent(summary["coverage"])) if once else ("", "")
+        shown.add_row(escape(label) if once else "", way, count, *scores, coverage)
+
+
+def _show_relations(output: Output, relations: dict[str, Any]) -> None:
+    numbers = ("questions", *_METRICS.values(), "coverage")
+    shown = table("relation", "ties", *numbers, right=numbers)
+    for name, directions in relations.items():
+        _add_rows(shown, name, directions["both"], ("realistic",))
+    output.show(shown)
+
+
+def _show_precision(output: Output, precision: dict[str, Any]) -> None:
+    means = {"map_over_triples": "MAP over triples", "map_over_heads": "MAP over heads"}
+    shown = table("ties", *means.values(), right=tuple(means.values()))
+    for way in ("realistic", "optimistic", "pessimistic"):
+        shown.add_row(way, *(_percent(precision[way][mean]) for mean in means))
+    output.show(shown)
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.1f}"

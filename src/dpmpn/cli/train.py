@@ -1,0 +1,169 @@
+"""`dpmpn train`: trains a model on a dataset and leaves it in a run folder."""
+
+import shlex
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpmpn.cli.output import JsonTarget, Output
+from dpmpn.cli.progress import Meter, duration
+from dpmpn.cli.settings import with_settings
+from dpmpn.config import Config, load_preset, with_overrides
+from dpmpn.data.dataset import Dataset, load_dataset
+from dpmpn.data.registry import find_dataset
+from dpmpn.errors import ConfigError, RunError
+from dpmpn.reasoner import suitable_config
+
+if TYPE_CHECKING:
+    from dpmpn.run_folder import RunFolder
+    from dpmpn.train.trainer import TrainingResult
+
+INTERRUPTED = 130
+
+
+@with_settings()
+def command(
+    dataset: Annotated[
+        str, typer.Argument(metavar="DATASET_OR_FOLDER", help="a name of `dpmpn datasets`, or a folder")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="RUN_DIR", help="folder of the run")],
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="NAME|FILE", help="settings to start from")
+    ] = None,
+    max_queries: Annotated[
+        int | None, typer.Option("--max-queries", min=1, metavar="INT", help="end after so many queries")
+    ] = None,
+    max_minutes: Annotated[
+        float | None, typer.Option("--max-minutes", metavar="NUMBER", help="end after so many minutes")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with the run in RUN_DIR")] = False,
+    json: JsonTarget = None,
+    *,
+    settings: dict[str, str],
+) -> None:
+    """Train a model; the best one of the validations is kept.
+
+    Settings come from --preset, else from the dataset's own preset, else from the graph's statistics;
+    each can be changed by its option. The defaults shown below are those without any of these.
+    """
+    output = Output(json)
+    if max_minutes is not None and max_minutes <= 0:
+        raise ConfigError(f"'--max-minutes' must be above 0, not {max_minutes:g}")
+    run, data, config = (
+        _resumed(out, dataset, preset, settings) if resume else _new(output, out, dataset, preset, settings)
+    )
+    _introduce(output, data, config, out)
+
+    from dpmpn.train.trainer import train
+
+    with _interruptible() as stop, Meter(output, "trained") as meter:
+        result = train(
+            run,
+            data,
+            config,
+            resume=resume,
+            max_queries=max_queries,
+            max_minutes=max_minutes,
+            progress=meter.show_training,
+            stop=stop,
+        )
+    report = {"run_dir": str(out), "dataset": data.name, **asdict(result)}
+    if result.stopped_because == "interrupted":
+        output.say(f"Interrupted after {result.position:,} of {result.total:,} queries; the run is saved.")
+        output.say(f"Go on with: {_resume_command(dataset, out, max_queries, max_minutes)}")
+        output.result(report, lambda: None)
+        raise typer.Exit(INTERRUPTED)
+    output.result(report, lambda: _conclude(output, result, data, out))
+
+
+def _new(
+    output: Output, out: Path, name: str, preset: str | None, settings: dict[str, str]
+) -> tuple["RunFolder", Dataset, Config]:
+    """A new run, after everything that can be wrong with the request was checked."""
+    with_overrides(Config(), settings)
+    chosen = load_preset(preset) if preset is not None else None
+    dataset = load_dataset(name)
+    reasons = [f"preset {preset}"]
+    if chosen is None:
+        chosen, reasons = suitable_config(dataset)
+    output.say("settings: " + (reasons[0] if len(reasons) == 1 else "derived from the graph"))
+    for reason in reasons[1:] and reasons:
+        output.say(f"  {reason}")
+    config = with_overrides(chosen, settings)
+
+    from dpmpn.run_folder import RunFolder
+
+    return RunFolder.create(out, dataset, config), dataset, config
+
+
+def _resumed(
+    out: Path, name: str, preset: str | None, settings: dict[str, str]
+) -> tuple["RunFolder", Dataset, Config]:
+    """The run in a folder, with its own dataset; settings given again replace the run's."""
+    if preset is not None:
+        raise ConfigError("--preset cannot go with --resume: the run has its settings; leave it out")
+    from dpmpn.run_folder import RunFolder
+
+    run = RunFolder.open(out)
+    dataset = run.dataset()
+    entry = find_dataset(name)
+    if dataset.name not in (entry.name if entry else None, Path(name).resolve().name):
+        raise RunError(f"{out} is a run on '{dataset.name}', not on '{name}'; name that dataset to resume it")
+    return run, dataset, with_overrides(run.config, settings)
+
+
+def _introduce(output: Output, dataset: Dataset, config: Config, out: Path) -> None:
+    graph = dataset.graph
+    output.say(
+        f"{dataset.name}: {graph.n_entities:,} entities, {graph.n_forward:,} relations; "
+        f"triples: {len(dataset.train):,} train, {len(dataset.valid):,} valid, {len(dataset.test):,} test"
+    )
+    epochs = config.training.n_epochs
+    output.say(f"training for {epochs:g} epoch{'s' * (epochs != 1)} in {out}; Ctrl-C saves and ends")
+
+
+def _conclude(output: Output, result: "TrainingResult", dataset: Dataset, out: Path) -> None:
+    why = {
+        "max_minutes": ", ended by --max-minutes",
+        "patience": ", ended early: nothing better came any more",
+    }
+    output.say(
+        f"Trained on {result.position:,} queries in {duration(result.seconds)}"
+        f"{why.get(result.stopped_because, '')}."
+    )
+    if result.best is not None:
+        output.say(
+            f"Best model: validation MRR {result.best.mrr:.4f}, after {result.best.position:,} queries."
+        )
+    if len(dataset.test):
+        output.say(f"Measure it with: dpmpn evaluate {shlex.quote(str(out))}")
+
+
+def _resume_command(dataset: str, out: Path, max_queries: int | None, max_minutes: float | None) -> str:
+    words = ["dpmpn", "train", dataset, "--out", str(out), "--resume"]
+    words += [] if max_queries is None else ["--max-queries", str(max_queries)]
+    words += [] if max_minutes is None else ["--max-minutes", f"{max_minutes:g}"]
+    return shlex.join(words)
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed; pressed again, it ends the program at once."""
+    pressed = threading.Event()
+
+    def press(*_: object) -> None:
+        if pressed.is_set():
+            raise KeyboardInterrupt
+        pressed.set()
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,51 @@
+"""Validation while training: the same queries each time, scored as in the final evaluation."""
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from dpmpn.config import Config
+from dpmpn.data.dataset import Dataset
+from dpmpn.evaluate.evaluator import known_answers, rank_queries
+from dpmpn.evaluate.known import KnownAnswers
+from dpmpn.evaluate.ranking import summarise
+from dpmpn.model.engine import Engine
+from dpmpn.train.checkpoint import Validation
+
+_DRAW = 7_919  # keeps this draw apart from others of the seed
+
+
+class Interrupted(Exception):
+    """The caller's `stop` turned true before all queries were asked."""
+
+
+class Validator:
+    """A fixed sample of validation queries, and how to score a model on it."""
+
+    def __init__(self, engine: Engine, dataset: Dataset, stop: Callable[[], bool]) -> None:
+        self.engine, self.dataset, self.stop = engine, dataset, stop
+        self.queries = sampled_queries(dataset, engine.config)
+
+    @cached_property
+    def known(self) -> KnownAnswers:
+        """What filtered ranks leave out; gathered when first needed."""
+        return known_answers(self.dataset)
+
+    def validate(self, position: int) -> Validation:
+        """The realistic filtered MRR of the sample, with all other scores."""
+        summary = summarise(rank_queries(self.engine, self.known, self.queries, progress=self._check_stop))
+        return Validation(position, summary["realistic"]["mrr"], dict(summary))
+
+    def _check_stop(self, done: int, total: int) -> None:
+        if done < total and self.stop():
+            raise Interrupted
+
+
+def sampled_queries(dataset: Dataset, config: Config) -> np.ndarray:
+    """Validation queries drawn by the seed alone: the same at every validation of every session."""
+    queries, count = dataset.queries("valid"), config.training.validation_queries
+    if count == 0 or count >= len(queries):
+        return queries
+    draw = np.random.default_rng([config.run.seed, _DRAW])
+    return queries[np.sort(draw.choice(len(queries), count, replace=False))]

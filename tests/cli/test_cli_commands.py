@@ -1,0 +1,139 @@
+"""Every command from end to end on a tiny graph: what it prints, and the JSON keys others rely on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tiny_family import TINY, Call
+
+from dpmpn.config import leaf_fields
+from dpmpn.data.registry import DATASETS
+from dpmpn.run_folder import RunFolder
+
+SCORES = {"mrr", "hits_at_1", "hits_at_3", "hits_at_10"}
+
+
+def test_help_is_quick_and_lists_the_commands() -> None:
+    started = time.monotonic()
+    command = [sys.executable, "-c", "from dpmpn.cli.main import run; run(['--help'])"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert time.monotonic() - started < 10  # a second; ten on a busy machine
+    assert all(name in result.stdout for name in ("datasets", "train", "evaluate", "predict", "bench"))
+
+
+def test_help_does_not_wait_for_torch() -> None:
+    code = "import sys, dpmpn.cli.main; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_every_setting_is_an_option_with_its_help(call: Call, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    shown = call("train", "--help").out
+    for leaf in leaf_fields():
+        assert "--" + leaf.key.replace("_", "-") in shown
+        assert leaf.help in shown
+    assert "--epochs" in shown
+
+
+def test_datasets(call: Call) -> None:
+    listed = json.loads(call("datasets", "--json", "-").out)
+    assert [row["name"] for row in listed] == list(DATASETS)
+    assert all(set(row) == {"name", "kind", "preset", "folder"} for row in listed)
+    assert "WN18RR" in call("datasets").out
+
+
+def test_training_says_what_it_chose_and_what_to_do_next(call: Call, family: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    result = call(
+        "train", family, "--out", out, *TINY, "--max-queries", 20, "--json", tmp_path / "result.json"
+    )
+    assert result.code == 0
+    assert "derived from the graph" in result.out
+    assert "n_dims = 32" in result.out
+    assert f"dpmpn evaluate {out}" in result.out
+    report = json.loads((tmp_path / "result.json").read_text())
+    assert report["position"] == 20
+    assert report["stopped_because"] == "complete"
+    assert RunFolder.open(out).config.model.n_dims == 6
+
+
+def test_a_run_goes_on(call: Call, family: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert call("train", family, "--out", out, *TINY, "--max-queries", 20).code == 0
+    result = call("train", family, "--out", out, "--resume", "--epochs", 3, "--json", "-")
+    report = json.loads(result.out)
+    assert report["position"] == report["total"] == 3 * 44
+
+
+def test_interrupted_training_says_how_to_go_on(family: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = [sys.executable, "-c", "from dpmpn.cli.main import run; run()", "train", str(family)]
+    command += ["--out", str(out), *TINY, "--epochs", "1000000", "--patience", "none"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
+    while not (out / "best.json").exists():  # the first validation is over
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    printed, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert f"Go on with: dpmpn train {family} --out {out} --resume" in printed
+    assert RunFolder.open(out).has_weights()
+
+
+def test_evaluation_has_the_keys_others_rely_on(call: Call, trained: Path) -> None:
+    result = call("evaluate", trained, "--per-relation", "--json", "-")
+    report = json.loads(result.out)
+    assert result.code == 0
+    for direction in ("both", "tail", "head"):
+        for ties in ("realistic", "optimistic", "pessimistic"):
+            assert set(report[direction][ties]) == SCORES
+            assert all(0 <= score <= 1 for score in report[direction][ties].values())
+        assert 0 <= report[direction]["coverage"] <= 1
+    assert report["coverage"] == report["both"]["coverage"]
+    assert report["split"] == "test"
+    assert set(report["per_relation"]) == {"father"}
+
+
+def test_evaluation_for_people(call: Call, trained: Path) -> None:
+    shown = call("evaluate", trained, "--split", "valid").out
+    assert "valid: 1 triples, 2 questions" in shown
+    assert "realistic" in shown and "MRR" in shown and "coverage" in shown
+
+
+def test_the_horizon_for_asking_can_be_changed(call: Call, trained: Path) -> None:
+    result = call("evaluate", trained, "--ask_attending_from_per_step", 7, "--json", "-")
+    assert json.loads(result.out)["horizon"]["max_attending_from_per_step"] == 7
+
+
+def test_predictions_have_the_keys_others_rely_on(call: Call, trained: Path) -> None:
+    answers = json.loads(call("predict", trained, "child0", "mother", "--json", "-").out)
+    assert all(set(answer) == {"answer", "probability", "rank", "known"} for answer in answers)
+    assert [answer["rank"] for answer in answers] == list(range(1, len(answers) + 1))
+    assert [a["probability"] for a in answers] == sorted((a["probability"] for a in answers), reverse=True)
+    assert [a["answer"] for a in answers if a["known"]] == ["mother0"]
+
+
+def test_known_answers_can_be_left_out(call: Call, trained: Path) -> None:
+    answers = json.loads(call("predict", trained, "child0", "mother", "--new", "--json", "-").out)
+    assert answers and "mother0" not in [answer["answer"] for answer in answers]
+    assert answers[0]["rank"] == 1
+
+
+def test_inverse_questions(call: Call, trained: Path) -> None:
+    answers = json.loads(call("predict", trained, "mother0", "mother", "--inverse", "--json", "-").out)
+    assert [a["answer"] for a in answers if a["known"]] == ["child0"]
+
+
+def test_predictions_for_people_with_their_reasons(call: Call, trained: Path) -> None:
+    shown = call("predict", trained, "Child0", "mother", "--top", 2, "--why").out
+    assert "<Child0, mother, ?>" in shown
+    assert "Why " in shown and "%" in shown
+    answers = json.loads(call("predict", trained, "child0", "mother", "--why", "--json", "-").out)
+    assert all(0 < path["share"] <= 1.001 for answer in answers for path in answer["why"])
+    assert ["child0", "mother", "mother0"] in [f for a in answers for p in a["why"] for f in p["facts"]]

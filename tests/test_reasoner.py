@@ -1,0 +1,164 @@
+"""The Python face: the public names, fitting, asking, measuring, saving, and the README's example."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import dpmpn
+from dpmpn.reasoner import joined_pairs, suitable_config
+
+ROOT = Path(__file__).parent.parent
+TINY = dict(
+    n_dims=6, n_dims_att=4, n_steps_in_agnn=3, n_steps_in_ignn=1, batch_size=10, threads=1, n_epochs=1
+)
+TRAIN = [
+    *((f"child{i}", "mother", f"mother{i}") for i in range(8)),
+    *((f"mother{i}", "husband", f"father{i}") for i in range(8)),
+    *((f"child{i}", "father", f"father{i}") for i in range(6)),
+]
+VALID = [("child6", "father", "father6")]
+TEST = [("child7", "father", "father7")]
+
+
+@pytest.fixture(scope="module")
+def family() -> dpmpn.Dataset:
+    return dpmpn.dataset_from_tuples(TRAIN, VALID, TEST, "family")
+
+
+@pytest.fixture(scope="module")
+def reasoner(family: dpmpn.Dataset) -> dpmpn.Reasoner:
+    return dpmpn.Reasoner(**TINY).fit(family)
+
+
+def test_the_public_names() -> None:
+    assert set(dpmpn.__all__) == {
+        *("load_dataset", "dataset_from_tuples", "Dataset", "KnowledgeGraph", "Config", "load_preset"),
+        *("Reasoner", "Prediction", "Predictions"),
+        *("DpmpnError", "DataError", "UnknownName", "ConfigError", "RunError"),
+    }
+    assert all(hasattr(dpmpn, name) for name in dpmpn.__all__)
+    assert all(getattr(dpmpn, name).__doc__ for name in dpmpn.__all__)
+
+
+def test_predictions_are_a_sequence_and_a_frame(reasoner: dpmpn.Reasoner) -> None:
+    predictions = reasoner.predict("child0", "mother", top=3)
+    assert len(predictions) == 3
+    assert predictions[0].rank == 1
+    assert [p.answer for p in predictions if p.known] in (["mother0"], [])
+    assert predictions[0].probability >= predictions[1].probability
+    frame = predictions.to_frame()
+    assert frame.columns == ["answer", "probability", "rank", "known"]
+    assert frame["answer"].to_list() == [p.answer for p in predictions]
+    assert frame.schema["known"] == pl.Boolean
+    assert "1. " in repr(predictions)
+
+
+def test_probabilities_of_all_answers_add_up_to_one(reasoner: dpmpn.Reasoner) -> None:
+    assert sum(p.probability for p in reasoner.predict("child0", "mother", top=1000)) == pytest.approx(
+        1, abs=1e-4
+    )
+
+
+def test_inverse_and_new(reasoner: dpmpn.Reasoner) -> None:
+    backward = reasoner.predict("mother0", "mother", inverse=True, top=100)
+    assert [p.answer for p in backward if p.known] == ["child0"]
+    assert [p.answer for p in backward] == [
+        p.answer for p in reasoner.predict("mother0", "mother_inv", top=100)
+    ]
+    new = reasoner.predict("mother0", "mother", inverse=True, new=True, top=100)
+    assert not any(p.known for p in new)
+    assert len(new) == len(backward) - 1
+
+
+def test_held_out_facts_are_not_known(reasoner: dpmpn.Reasoner) -> None:
+    assert not any(p.known for p in reasoner.predict("child7", "father", top=100))
+
+
+def test_why(reasoner: dpmpn.Reasoner) -> None:
+    predictions = reasoner.predict("child0", "mother", top=100)
+    assert predictions.why() == predictions.why(predictions[0].answer)
+    assert predictions.why("mother0", top=1)[0].share <= 1.001
+    with pytest.raises(dpmpn.UnknownName):
+        predictions.why("mother00")
+
+
+def test_evaluate(reasoner: dpmpn.Reasoner) -> None:
+    report = reasoner.evaluate("test", per_relation=True)
+    assert report["queries"] == 2
+    assert set(report["both"]["realistic"]) == {"mrr", "hits_at_1", "hits_at_3", "hits_at_10"}
+    assert report["coverage"] == report["both"]["coverage"]
+    assert reasoner.evaluate("train", limit=3)["triples"] == 3
+
+
+def test_saved_and_loaded_it_answers_the_same(reasoner: dpmpn.Reasoner, tmp_path: Path) -> None:
+    reasoner.save(tmp_path / "copy")
+    loaded = dpmpn.Reasoner.load(tmp_path / "copy")
+    assert loaded.config == reasoner.config
+    before, after = (r.predict("child0", "father").to_frame() for r in (reasoner, loaded))
+    assert before.equals(after)
+    with pytest.raises(dpmpn.RunError, match="exists already"):
+        reasoner.save(tmp_path / "copy")
+
+
+def test_settings_for_asking_can_be_changed_when_loading(reasoner: dpmpn.Reasoner, tmp_path: Path) -> None:
+    reasoner.save(tmp_path / "copy")
+    loaded = dpmpn.Reasoner.load(tmp_path / "copy", ask_attending_from_per_step=1)
+    assert loaded.evaluate("test")["horizon"]["max_attending_from_per_step"] == 1
+
+
+def test_mistakes(reasoner: dpmpn.Reasoner) -> None:
+    with pytest.raises(dpmpn.UnknownName, match="child0"):
+        reasoner.predict("chld0", "mother")
+    with pytest.raises(dpmpn.UnknownName, match="mother"):
+        reasoner.predict("child0", "mothr")
+    with pytest.raises(dpmpn.ConfigError, match="n_dims"):
+        dpmpn.Reasoner(n_dim=3)
+    with pytest.raises(dpmpn.ConfigError, match="unknown preset"):
+        dpmpn.Reasoner("contries")
+    with pytest.raises(dpmpn.RunError, match="not been trained"):
+        dpmpn.Reasoner().predict("a", "b")
+
+
+def test_a_relation_without_an_inverse_cannot_be_asked_backwards(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a\tr\tb\n")
+    (tmp_path / "graph.txt").write_text("a\tr\tb\nb\ts\ta\n")
+    (tmp_path / "sort_test.pairs").write_text("thing$a,thing$b: +")
+    task = dpmpn.Reasoner(**TINY).fit(dpmpn.load_dataset(tmp_path))
+    with pytest.raises(dpmpn.DataError, match="no inverse"):
+        task.predict("b", "r", inverse=True)
+
+
+def test_progress_is_told(family: dpmpn.Dataset, tmp_path: Path) -> None:
+    told = []
+    dpmpn.Reasoner(**TINY).fit(family, out=tmp_path / "run", progress=told.append)
+    assert told[-1].position == told[-1].total == 44
+    assert (tmp_path / "run" / "config.json").exists()
+
+
+def test_the_settings_that_suit_a_dataset(family: dpmpn.Dataset, tmp_path: Path) -> None:
+    countries = dpmpn.load_dataset("countries")
+    assert suitable_config(countries) == (dpmpn.load_preset("countries"), ["preset countries"])
+    config, reasons = suitable_config(family)
+    assert config.model.n_dims == 32
+    assert len(reasons) > 5
+    (tmp_path / "countries").mkdir()
+    (tmp_path / "countries" / "train.txt").write_text("a\tr\tb\n")
+    assert len(suitable_config(dpmpn.load_dataset(tmp_path / "countries"))[1]) > 5
+
+
+def test_joined_pairs() -> None:
+    train = [("a", "r", "b"), ("c", "r", "d"), ("e", "r", "f")]
+    valid = [("a", "s", "b"), ("d", "s", "c"), ("a", "s", "d"), ("f", "s", "a")]
+    assert joined_pairs(dpmpn.dataset_from_tuples(train, valid)) == 0.5
+    assert joined_pairs(dpmpn.dataset_from_tuples(train)) is None
+
+
+def test_the_readmes_python_example(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    # As it stands, but trained for a moment only.
+    quick = dpmpn.load_preset("countries").replace(n_epochs=0.02, validation_queries=20)
+    monkeypatch.setattr("dpmpn.reasoner.suitable_config", lambda dataset: (quick, []))
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "README.md", "exec"), {})

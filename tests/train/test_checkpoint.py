@@ -1,0 +1,147 @@
+"""Checkpoints come back exactly, and whatever is wrong with one is said."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from dpmpn.config import TrainingConfig
+from dpmpn.errors import RunError
+from dpmpn.model.network import build_network
+from dpmpn.model.parts import Gradients
+from dpmpn.train.checkpoint import (
+    LoopState,
+    LossWindow,
+    Validation,
+    has_checkpoint,
+    load_checkpoint,
+    load_network,
+    save_best,
+    save_checkpoint,
+)
+from dpmpn.train.optimiser import Adam
+
+STATE = LoopState(
+    position=42,
+    elapsed_seconds=0.1 + 0.2,
+    cpu_seconds=1 / 3,
+    best=Validation(21, 0.4321, {"coverage": 0.5}),
+    validations_without_improvement=2,
+    validated_position=35,
+    validation_due=True,
+    lines=4,
+    window=LossWindow(14, 1e-17 + 2 / 3, 9, 0.7),
+)
+
+
+def make(config, seed, adam="dense"):
+    network = build_network(6, 4, config.model, seed)
+    return network, Adam(network, TrainingConfig(adam=adam))
+
+
+def step(network, optimiser, seed=0):
+    torch.manual_seed(seed)
+    n_shared = sum(parameter.numel() for parameter in network.shared_parameters().values())
+    rows = torch.randn(3, network.entities.shape[1])
+    optimiser.step(Gradients(1.0, 2, torch.randn(n_shared), np.array([0, 2, 5]), rows))
+
+
+def equal(one, other):
+    return all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+@pytest.fixture
+def saved(tmp_path, config):
+    network, optimiser = make(config, 1)
+    step(network, optimiser)
+    save_checkpoint(tmp_path, network, optimiser, STATE)
+    return tmp_path
+
+
+def refusal(folder, config, **changes):
+    with pytest.raises(RunError) as caught:
+        load_checkpoint(folder, *make(config.replace(**changes), 2))
+    assert str(folder) in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("adam", ["dense", "rows"])
+def test_everything_comes_back_and_goes_on_the_same(tmp_path, config, adam):
+    network, optimiser = make(config, 1, adam)
+    step(network, optimiser)
+    assert not has_checkpoint(tmp_path)
+    save_checkpoint(tmp_path, network, optimiser, STATE)
+    assert has_checkpoint(tmp_path)
+    other_network, other_optimiser = make(config, 2, adam)
+    assert load_checkpoint(tmp_path, other_network, other_optimiser) == STATE
+    assert equal(network, other_network)
+    for state in (network, optimiser), (other_network, other_optimiser):
+        step(*state, seed=5)
+    assert equal(network, other_network)
+    assert other_optimiser.step_count == 2
+
+
+def test_older_tensors_go_and_leftovers_of_a_killed_run_too(saved, config):
+    (saved / ".checkpoint-000000000050.safetensors.partial").write_bytes(b"cut off")
+    network, optimiser = make(config, 1)
+    save_best(saved, network, 40, STATE.best)
+    save_checkpoint(saved, network, optimiser, LoopState(position=77))
+    names = {file.name for file in saved.iterdir()}
+    tensors = {"checkpoint-000000000077.safetensors", "best-000000000040.safetensors"}
+    assert names == tensors | {"checkpoint.json", "best.json"}
+
+
+def test_best_is_the_network_alone_and_last_without_one(saved, config):
+    network, _ = make(config, 9)
+    assert load_network(saved, network, "best") == 42
+    best, _ = make(config, 3)
+    save_best(saved, best, 21, STATE.best)
+    assert load_network(saved, network, "best") == 21
+    assert equal(network, best)
+    assert load_network(saved, network, "last") == 42
+    assert not equal(network, best)
+    assert json.loads((saved / "best.json").read_text())["validation"]["mrr"] == 0.4321
+
+
+def test_changed_cut_or_missing_tensors_are_refused(saved, config):
+    file = next(saved.glob("*.safetensors"))
+    content = file.read_bytes()
+    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert "SHA-256" in refusal(saved, config)
+    file.write_bytes(content[:-10])
+    assert "bytes instead of" in refusal(saved, config)
+    file.unlink()
+    assert "missing" in refusal(saved, config)
+
+
+def test_tensors_that_do_not_fit_are_refused(saved, config):
+    assert "'network.entities' is torch.float32 (6, 8) instead of" in refusal(saved, config, n_dims=16)
+    with pytest.raises(RunError, match="last_step"):
+        load_checkpoint(saved, *make(config, 1, "rows"))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format": "other"}, "format 'other'"),
+        ({"version": 99}, "version 99"),
+        ({"file": "../elsewhere.safetensors"}, "does not name its file"),
+        ({"position": None}, "does not name its file"),
+        ({"window": None}, "checkpoint.json lacks"),
+    ],
+)
+def test_broken_manifests_are_refused(saved, config, change, said):
+    path = saved / "checkpoint.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    assert said in refusal(saved, config)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"format":', "\x00"])
+def test_manifests_that_are_no_json_objects_are_refused(saved, config, text):
+    (saved / "checkpoint.json").write_text(text)
+    refusal(saved, config)
+
+
+def test_no_checkpoint_says_what_to_do(tmp_path, config):
+    assert "--resume" in refusal(tmp_path, config)
