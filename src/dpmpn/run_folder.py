@@ -102,9 +102,9 @@ class RunFolder:
         except KeyError as error:
             raise RunError(f"{path} lacks {error}; {_COPY_AGAIN}") from error
         graph = self._graph()
-        splits = {split: _open_triples(self.path / _TRIPLES / f"{split}.npy", graph) for split in SPLITS}
+        train, valid, test = (_open_triples(self.path / _TRIPLES / f"{split}.npy", graph) for split in SPLITS)
         candidates = None if relation is None else _open_candidates(self.path / _TRIPLES, int(relation))
-        return Dataset(name, graph, **splits, both_directions=both, candidates=candidates)
+        return Dataset(name, graph, train, valid, test, both, candidates)
 
     def has_weights(self) -> bool:
         """Whether a checkpoint was written."""

@@ -19,7 +19,7 @@ N_ENTITIES, N_RELATIONS = 12, 3
 
 
 class FakeEngine:
-    """Answers from a table of scores, full of ties, listing some entities that score 0 and leaving out others."""
+    """Answers from a table of scores full of ties; lists some entities that score 0, not others."""
 
     def __init__(self, graph, seed=0):
         rng = np.random.default_rng(seed)

@@ -67,7 +67,10 @@ def compare(graph, batch, config, horizon):
         order = np.argsort(fast.nodes[part])
         assert np.array_equal(fast.nodes[part][order], slow.nodes[part])
         np.testing.assert_allclose(
-            fast.attention[part].detach().numpy()[order], slow.attention[part].detach().numpy(), rtol=1e-9, atol=1e-13
+            fast.attention[part].detach().numpy()[order],
+            slow.attention[part].detach().numpy(),
+            rtol=1e-9,
+            atol=1e-13,
         )
     fast_gradients = gradients(network, loss_of(fast, weights), rows)
     slow_gradients = gradients(network, loss_of(slow, weights))
@@ -77,7 +80,9 @@ def compare(graph, batch, config, horizon):
             assert (expected is None or not expected.any()) and (found is None or not found.any()), name
             continue
         scale = expected.abs().max().clamp(min=1e-6)
-        torch.testing.assert_close(found / scale, expected / scale, rtol=1e-7, atol=1e-9, msg=lambda m, n=name: f"{n}: {m}")
+        torch.testing.assert_close(
+            found / scale, expected / scale, rtol=1e-7, atol=1e-9, msg=lambda m, n=name: f"{n}: {m}"
+        )
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -105,7 +110,11 @@ def test_values_and_gradients(
     removed = rng.choice(graph.n_edges, min(graph.n_edges, 5), replace=False)
     n_queries = int(rng.integers(1, 6))
     batch = make_batch(
-        graph, config, rng.integers(0, n_entities, n_queries), rng.integers(0, graph.n_relations, n_queries), removed
+        graph,
+        config,
+        rng.integers(0, n_entities, n_queries),
+        rng.integers(0, graph.n_relations, n_queries),
+        removed,
     )
     compare(graph, batch, config, Horizon(*limits, strategy=strategy))
 

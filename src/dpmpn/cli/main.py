@@ -15,18 +15,19 @@ MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 1
 app = typer.Typer(
     name="dpmpn",
     help="Answers questions on a knowledge graph and shows its reasoning.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], **DASHES},
 )
 for module in (datasets, train, evaluate, predict, bench):
-    app.command(module.__name__.rpartition(".")[2], no_args_is_help=module is not datasets)(module.command)
+    app.command(module.__name__.rpartition(".")[2])(module.command)
 
 
-@app.callback(invoke_without_command=False)
-def _root() -> None:
+@app.callback(invoke_without_command=True)
+def _root(context: typer.Context) -> None:
     """Answers questions on a knowledge graph and shows its reasoning."""
+    if context.invoked_subcommand is None:
+        context.get_help()  # typer prints it
 
 
 def run(arguments: list[str] | None = None) -> NoReturn:

@@ -35,7 +35,9 @@ class QueryBatch:
 
     def part(self, rows: slice) -> "QueryBatch":
         """Some of the queries; edges removed and sampled stay those of the whole batch."""
-        return QueryBatch(self.heads[rows], self.relations[rows], self.keys[rows], self.removed, self.ignn_edges)
+        return QueryBatch(
+            self.heads[rows], self.relations[rows], self.keys[rows], self.removed, self.ignn_edges
+        )
 
 
 def sample_ignn_edges(
@@ -64,9 +66,15 @@ def sample_ignn_edges(
 def query_keys(seed: int, heads: np.ndarray, relations: np.ndarray) -> np.ndarray:
     """Sampling keys for asking: the same question draws the same edges, alone or in any batch."""
     base = np.uint64(combine(np.uint64(seed), _ASKING))
-    return np.array([combine(np.uint64(combine(base, h)), r) for h, r in zip(heads, relations, strict=True)], np.uint64)
+    return np.array(
+        [combine(np.uint64(combine(base, h)), r) for h, r in zip(heads, relations, strict=True)], np.uint64
+    )
 
 
-def asking_edges(graph: KnowledgeGraph, seed: int, n_steps: int, max_sampling_per_step: int) -> tuple[SampledEdges, ...]:
+def asking_edges(
+    graph: KnowledgeGraph, seed: int, n_steps: int, max_sampling_per_step: int
+) -> tuple[SampledEdges, ...]:
     """The IGNN's edges for asking: of the whole graph, keyed by the seed alone."""
-    return sample_ignn_edges(graph, NO_EDGES, n_steps, max_sampling_per_step, combine(np.uint64(seed), _ASKING + 1))
+    return sample_ignn_edges(
+        graph, NO_EDGES, n_steps, max_sampling_per_step, combine(np.uint64(seed), _ASKING + 1)
+    )

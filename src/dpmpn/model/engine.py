@@ -14,6 +14,7 @@ from dpmpn.model.memory import bytes_per_query, memory_budget
 from dpmpn.model.network import Network
 from dpmpn.model.parts import Computer, Gradients, join_answers, sum_gradients
 from dpmpn.model.trace import ReasoningTrace
+from dpmpn.model.usage import Usage, process_usage
 from dpmpn.model.workers import Workers
 
 _WORTH_SPLITTING = 8  # queries: a smaller batch is answered sooner by one core than by two
@@ -22,12 +23,15 @@ _WORTH_SPLITTING = 8  # queries: a smaller batch is answered sooner by one core 
 class Engine:
     """A network on a graph, ready to answer batches of queries and to be trained on them."""
 
-    def __init__(self, network: Network, graph: KnowledgeGraph, config: Config, reference: bool = False) -> None:
+    def __init__(
+        self, network: Network, graph: KnowledgeGraph, config: Config, reference: bool = False
+    ) -> None:
         self.network, self.graph, self.config = network, graph, config
         reference = reference or network.entities.device.type != "cpu"
         self.threads = 1 if reference else config.run.threads or os.cpu_count() or 1
         self._computer = Computer(network, graph, reference)
         self._workers: Workers | None = None
+        self._bytes_per_query: dict[tuple[Horizon, bool], int] = {}
         self._asking_edges = asking_edges(
             graph, config.run.seed, config.model.n_steps_in_ignn, config.model.max_sampling_per_step
         )
@@ -52,6 +56,10 @@ class Engine:
         """Mean of -log(a^T[target] + 1e-20) over the batch, and its gradients."""
         return sum_gradients(self._run(batch, self.config.horizon, targets))
 
+    def usage(self) -> Usage:
+        """CPU seconds and peak memory of this process and its workers so far."""
+        return process_usage([os.getpid(), *(self._workers.pids() if self._workers else [])])
+
     def close(self) -> None:
         """End the worker processes; they start again when needed."""
         if self._workers is not None:
@@ -70,7 +78,9 @@ class Engine:
         finally:
             torch.set_num_threads(intra_op)
 
-    def _run_parts(self, batch, parts: list[slice], horizon: Horizon, targets: np.ndarray | None) -> list[Any]:
+    def _run_parts(
+        self, batch, parts: list[slice], horizon: Horizon, targets: np.ndarray | None
+    ) -> list[Any]:
         """Results of the parts in order: each round, one part for this process and one for each worker."""
         results = []
         n_workers = len(self._workers) if self._workers is not None else 0
@@ -89,7 +99,10 @@ class Engine:
 
     def _parts(self, batch: QueryBatch, horizon: Horizon, training: bool) -> list[slice]:
         """Even parts of a batch: one for each core, or more where the memory budget asks for it."""
-        each = bytes_per_query(self.graph, self.config.model, horizon, training)
+        if (horizon, training) not in self._bytes_per_query:  # looks at every node's degree, so only once
+            each = bytes_per_query(self.graph, self.config.model, horizon, training)
+            self._bytes_per_query[horizon, training] = each
+        each = self._bytes_per_query[horizon, training]
         fitting = max(1, memory_budget(self.config.run.memory_budget_mb) // self.threads // each)
         n_parts = max(self.threads if len(batch) >= _WORTH_SPLITTING else 1, -(-len(batch) // fitting))
         edges = np.linspace(0, len(batch), n_parts + 1).round().astype(int)

@@ -95,7 +95,9 @@ class FastStep:
         assert states is not None
         self.states.append(states[torch.from_numpy(ids)])
         n = len(self.batch)
-        return Visited(np.arange(n + 1), self.batch.heads.astype(np.int32), np.arange(n), np.zeros(n, np.int64))
+        return Visited(
+            np.arange(n + 1), self.batch.heads.astype(np.int32), np.arange(n), np.zeros(n, np.int64)
+        )
 
     def current_states(self, scan: Scan, visited: Visited, step: int) -> tuple[Tensor, np.ndarray]:
         """States of the scanned nodes that were visited, and the slot of each.
@@ -124,7 +126,9 @@ class FastStep:
         hidden = combine_leaky(projected, every, self.update_query, query, projected, none)
         return states + torch.tanh(functional.linear(hidden, update.second.weight, update.second.bias))
 
-    def attend(self, scan: Scan, states: Tensor, slot_state: np.ndarray, slot_id: np.ndarray, attention: Tensor):
+    def attend(
+        self, scan: Scan, states: Tensor, slot_state: np.ndarray, slot_id: np.ndarray, attention: Tensor
+    ):
         """The next attention over the scanned nodes, and the transition over the edges."""
         flow, att = self.network.attention, self.network.config.n_dims_att
         pair_offsets, pair_from = find_pairs(scan.edge_offsets, scan.edge_relation)
@@ -153,7 +157,9 @@ class FastStep:
         """Aggregated messages to the attended-to slots, and each slot's row among them (-1 for none)."""
         slot_message = np.full(scan.n_slots, -1, np.int64)
         slot_message[attended] = np.arange(len(attended))
-        sender, relation, receiver = message_edges(scan.edge_offsets, scan.edge_slot, scan.edge_relation, slot_message)
+        sender, relation, receiver = message_edges(
+            scan.edge_offsets, scan.edge_slot, scan.edge_relation, slot_message
+        )
         to_state = slot_state[attended]
         known = to_state[to_state >= 0]
         to_row = np.where(to_state >= 0, np.cumsum(to_state >= 0) - 1, -1)

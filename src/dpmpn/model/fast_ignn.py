@@ -73,7 +73,9 @@ def _edges_into(nodes, tails):
     return edges[:n].copy(), receiver[:n].copy()
 
 
-def ignn_states(network: Network, rows: EntityRows, nodes: np.ndarray, sampled: tuple[SampledEdges, ...]) -> Tensor:
+def ignn_states(
+    network: Network, rows: EntityRows, nodes: np.ndarray, sampled: tuple[SampledEdges, ...]
+) -> Tensor:
     """The IGNN's output for distinct nodes."""
     levels = []  # one per step, last step first: (nodes to update, sender, relation, receiver)
     for edges in reversed(sampled):

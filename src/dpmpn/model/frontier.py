@@ -91,7 +91,12 @@ class Scan:
 
 
 def expand_frontier(
-    graph: KnowledgeGraph, batch: QueryBatch, horizon: Horizon, frontier: Frontier, visited: Visited, step: int
+    graph: KnowledgeGraph,
+    batch: QueryBatch,
+    horizon: Horizon,
+    frontier: Frontier,
+    visited: Visited,
+    step: int,
 ) -> Scan:
     """Sample edges of the attending-from nodes and number the nodes they lead to."""
     limit = horizon.max_sampling_per_node if STRATEGIES[horizon.strategy].sampling else NO_LIMIT
@@ -119,7 +124,9 @@ def _select(how, limit, scores, scan, batch, step) -> tuple[np.ndarray, np.ndarr
     return select_top(scores, scan.slot_offsets, scan.slot_node, limit, ATTENTION_FLOOR)
 
 
-def attending_to(scan: Scan, batch: QueryBatch, horizon: Horizon, scores: np.ndarray, step: int) -> np.ndarray:
+def attending_to(
+    scan: Scan, batch: QueryBatch, horizon: Horizon, scores: np.ndarray, step: int
+) -> np.ndarray:
     """The slots of the attending-to horizon, ascending."""
     how = STRATEGIES[horizon.strategy].attending_to
     return _select(how, horizon.max_attending_to_per_step, scores, scan, batch, 2 * step)[1]

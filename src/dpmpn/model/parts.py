@@ -45,7 +45,9 @@ class Computer:
         rows = EntityRows(self.network.entities, differentiable=False)
         return reason_fast(self.network, self.graph, batch, horizon, rows, self.workspace, trace)
 
-    def gradients(self, batch: QueryBatch, targets: np.ndarray, horizon: Horizon, n_queries: int) -> Gradients:
+    def gradients(
+        self, batch: QueryBatch, targets: np.ndarray, horizon: Horizon, n_queries: int
+    ) -> Gradients:
         """The part's share of the mean over `n_queries` of -log(a^T[target] + 1e-20)."""
         rows = EntityRows(self.network.entities, differentiable=True)
         if self.reference:
@@ -62,7 +64,10 @@ class Computer:
         shared = list(self.network.shared_parameters().values())
         *found, dense = torch.autograd.grad(loss, [*shared, table], allow_unused=True)
         flat = torch.cat(
-            [(torch.zeros_like(p) if g is None else g).reshape(-1) for p, g in zip(shared, found, strict=True)]
+            [
+                (torch.zeros_like(p) if g is None else g).reshape(-1)
+                for p, g in zip(shared, found, strict=True)
+            ]
         )
         if self.reference:
             everything = np.arange(len(self.network.entities))

@@ -59,12 +59,28 @@ def reason_reference(network: Network, graph: KnowledgeGraph, batch: QueryBatch,
         )
         visited, states = _with_new(visited, states, scanned[chosen])
         states = pass_messages(
-            network, edges, edge_slot, scanned, chosen, visited, states, ignn, q_head, q_rel, from_key, attention
+            network,
+            edges,
+            edge_slot,
+            scanned,
+            chosen,
+            visited,
+            states,
+            ignn,
+            q_head,
+            q_rel,
+            from_key,
+            attention,
         )
         visible = torch.zeros_like(scores)
         visible[chosen] = scores[chosen]
         frontier = _select(
-            pruning.attending_from, horizon.max_attending_from_per_step, visible, scanned, on_device, 2 * step + 1
+            pruning.attending_from,
+            horizon.max_attending_from_per_step,
+            visible,
+            scanned,
+            on_device,
+            2 * step + 1,
         )
         from_key, from_attention = scanned[frontier], attention[frontier]
     counts = torch.bincount(scanned // n_entities, minlength=len(batch)).cpu().numpy()
@@ -80,7 +96,9 @@ class _Tensors:
             return torch.tensor(np.asarray(x), dtype=torch.int64, device=device)
 
         self.n_entities, self.self_loop, self.device = graph.n_entities, graph.self_loop, device
-        self.offsets, self.relations, self.tails = (tensor(x) for x in (graph.offsets, graph.relations, graph.tails))
+        self.offsets, self.relations, self.tails = (
+            tensor(x) for x in (graph.offsets, graph.relations, graph.tails)
+        )
         self.heads, self.query_relations = tensor(batch.heads), tensor(batch.relations)
         self.keys = tensor(batch.keys.view(np.int64))
         self.removed = tensor(batch.removed)
@@ -91,7 +109,9 @@ def full_graph_states(network: Network, batch: QueryBatch, device: torch.device)
     states = embeddings = network.entities
     total = states
     for edges in batch.ignn_edges:
-        sender, receiver = (torch.tensor(x, dtype=torch.int64, device=device) for x in (edges.heads, edges.tails))
+        sender, receiver = (
+            torch.tensor(x, dtype=torch.int64, device=device) for x in (edges.heads, edges.tails)
+        )
         relation = network.relations[torch.tensor(edges.relations, device=device)]
         message = network.ignn.message(states[sender], relation, states[receiver])
         received = _aggregate(message, receiver, len(states))
@@ -114,7 +134,9 @@ def sampled_edges(on: _Tensors, query: Tensor, node: Tensor, step: int, limit: i
     available = remaining[node + 1] - remaining[node]
     count = available if limit is None else available.clamp(max=limit)
     sender = torch.repeat_interleave(torch.arange(len(node), device=on.device), count)
-    position = torch.arange(len(sender), device=on.device) - torch.repeat_interleave(count.cumsum(0) - count, count)
+    position = torch.arange(len(sender), device=on.device) - torch.repeat_interleave(
+        count.cumsum(0) - count, count
+    )
     key = combine_torch(combine_torch(on.keys[query], step), node)
     pruned = (count < available)[sender]
     position[pruned] = permuted_torch(position[pruned], available[sender][pruned], key[sender][pruned])

@@ -57,11 +57,26 @@ class Workers:
     def __len__(self) -> int:
         return len(self.processes)
 
-    def start(self, worker: int, batch: QueryBatch, horizon: Horizon, targets: np.ndarray | None, n_queries: int) -> None:
+    def pids(self) -> list[int]:
+        """Process ids of the workers."""
+        return [process.pid for process in self.processes]
+
+    def start(
+        self, worker: int, batch: QueryBatch, horizon: Horizon, targets: np.ndarray | None, n_queries: int
+    ) -> None:
         """Give a worker a part: gradients when there are targets, else its answer."""
-        arrays = {"heads": batch.heads, "relations": batch.relations, "keys": batch.keys, "removed": batch.removed}
+        arrays = {
+            "heads": batch.heads,
+            "relations": batch.relations,
+            "keys": batch.keys,
+            "removed": batch.removed,
+        }
         for step, edges in enumerate(batch.ignn_edges):
-            arrays |= {f"heads{step}": edges.heads, f"relations{step}": edges.relations, f"tails{step}": edges.tails}
+            arrays |= {
+                f"heads{step}": edges.heads,
+                f"relations{step}": edges.relations,
+                f"tails{step}": edges.tails,
+            }
         if targets is not None:
             arrays["targets"] = targets
         meta = {"horizon": asdict(horizon), "n_queries": n_queries, "ignn_steps": len(batch.ignn_edges)}
@@ -137,10 +152,14 @@ def _attach(meta: dict) -> Computer:
     for array in arrays.values():
         array.flags.writeable = False  # as in every graph, so that kernels compile once
     names = Vocabulary.numbered(meta["n_entities"]), Vocabulary.numbered(meta["n_relations"])
-    return Computer(network, KnowledgeGraph(**arrays, entities=names[0], relation_names=names[1]), reference=False)
+    return Computer(
+        network, KnowledgeGraph(**arrays, entities=names[0], relation_names=names[1]), reference=False
+    )
 
 
-def _compute(computer: Computer, meta: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.ndarray]]:
+def _compute(
+    computer: Computer, meta: dict, arrays: dict[str, np.ndarray]
+) -> tuple[dict, dict[str, np.ndarray]]:
     edges = tuple(
         SampledEdges(*(arrays[f"{part}{step}"] for part in ("heads", "relations", "tails")))
         for step in range(meta["ignn_steps"])

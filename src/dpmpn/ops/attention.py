@@ -11,7 +11,20 @@ from dpmpn.ops.pool import RowPool
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _logits_forward(
-    m, const, rel, qry, vis, nodes, pair_offsets, pair_relation, pair_query, edge_slot, slot_state, slot_id, slope, out
+    m,
+    const,
+    rel,
+    qry,
+    vis,
+    nodes,
+    pair_offsets,
+    pair_relation,
+    pair_query,
+    edge_slot,
+    slot_state,
+    slot_id,
+    slope,
+    out,
 ):
     att = vis.shape[1]
     base, first = np.empty(2 * att, m.dtype), np.empty(att, m.dtype)
@@ -99,7 +112,15 @@ class _EdgeLogits(torch.autograd.Function):
         out = torch.empty(len(index[3]), dtype=left.dtype)
         slope = out.numpy().dtype.type(SLOPE)
         _logits_forward(
-            left.numpy(), const.numpy(), rel.numpy(), qry.numpy(), vis.numpy(), pool.values.numpy(), *index, slope, out.numpy()
+            left.numpy(),
+            const.numpy(),
+            rel.numpy(),
+            qry.numpy(),
+            vis.numpy(),
+            pool.values.numpy(),
+            *index,
+            slope,
+            out.numpy(),
         )
         ctx.save_for_backward(left, rel, qry, vis)
         ctx.pool, ctx.index = pool, index
@@ -173,7 +194,9 @@ def _sum_parallel(values, edge_offsets, edge_slot, n_slots):
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _flow_forward(logits, multiplicity, attention, from_query, edge_offsets, edge_slot, transition, total, out):
+def _flow_forward(
+    logits, multiplicity, attention, from_query, edge_offsets, edge_slot, transition, total, out
+):
     for i in range(len(attention)):
         start, stop = edge_offsets[i], edge_offsets[i + 1]
         largest = logits[start]
@@ -200,7 +223,18 @@ def _divide_by_query(values, slot_offsets, total):
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _flow_backward(
-    grad, out, transition, multiplicity, attention, total, from_query, edge_offsets, edge_slot, slot_offsets, dlogits, dattention
+    grad,
+    out,
+    transition,
+    multiplicity,
+    attention,
+    total,
+    from_query,
+    edge_offsets,
+    edge_slot,
+    slot_offsets,
+    dlogits,
+    dattention,
 ):
     for q in range(len(slot_offsets) - 1):
         weighted = grad.dtype.type(0)
@@ -231,7 +265,15 @@ class _Flow(torch.autograd.Function):
         transition, out = torch.empty_like(logits), logits.new_zeros(n_slots)
         total = np.zeros(len(slot_offsets) - 1, values.dtype)
         _flow_forward(
-            values, multiplicity, attention.numpy(), from_query, edge_offsets, edge_slot, transition.numpy(), total, out.numpy()
+            values,
+            multiplicity,
+            attention.numpy(),
+            from_query,
+            edge_offsets,
+            edge_slot,
+            transition.numpy(),
+            total,
+            out.numpy(),
         )
         _divide_by_query(out.numpy(), slot_offsets, total)
         ctx.save_for_backward(transition, attention, out)

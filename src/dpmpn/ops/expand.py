@@ -255,7 +255,16 @@ def hash_scores(query_keys, step, offsets, nodes):
 
 @njit(nogil=True, cache=True)
 def merge_visited(
-    slot_offsets, slot_node, slot_visited, attended, visited_offsets, visited_node, visited_row, visited_step, slot_row, step
+    slot_offsets,
+    slot_node,
+    slot_visited,
+    attended,
+    visited_offsets,
+    visited_node,
+    visited_row,
+    visited_step,
+    slot_row,
+    step,
 ):
     """Visited nodes after a step: scanned ones get their new state rows, attended-to new ones are appended.
 

@@ -57,9 +57,10 @@ def scramble(half, key):
 @njit(nogil=True, cache=True)
 def permuted(index, size, keys, left_bits, right_bits):
     """The image of `index` under the permutation of 0..size-1 given by the round keys."""
-    left_mask, right_mask = (np.uint64(1) << np.uint64(left_bits)) - np.uint64(1), (
-        np.uint64(1) << np.uint64(right_bits)
-    ) - np.uint64(1)
+    left_mask, right_mask = (
+        (np.uint64(1) << np.uint64(left_bits)) - np.uint64(1),
+        (np.uint64(1) << np.uint64(right_bits)) - np.uint64(1),
+    )
     x = np.uint64(index)
     while True:
         left, right = x >> np.uint64(right_bits), x & right_mask

@@ -15,8 +15,8 @@ from numba import njit
 from torch import Tensor
 
 from dpmpn.config import TrainingConfig
-from dpmpn.model.parts import Gradients
 from dpmpn.model.network import Network
+from dpmpn.model.parts import Gradients
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7
 _CHUNK = 4096
@@ -41,7 +41,9 @@ def _dense_rows(values, first, second, row_of, gradients, rate, beta1, beta2, ep
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _touched_rows(values, first, second, last_step, step, rows, gradients, rate, beta1, beta2, epsilon, scale):
+def _touched_rows(
+    values, first, second, last_step, step, rows, gradients, rate, beta1, beta2, epsilon, scale
+):
     for i in range(len(rows)):
         row = rows[i]
         x, m, v, g = values[row], first[row], second[row], gradients[i]
@@ -99,14 +101,26 @@ class Adam:
         constants = (kind(rate), kind(BETA1), kind(BETA2), kind(EPSILON), kind(scale))
         if self.by_rows:
             _touched_rows(
-                values, first, second, self.last_step.numpy(), self.step_count, gradients.entities, rows, *constants
+                values,
+                first,
+                second,
+                self.last_step.numpy(),
+                self.step_count,
+                gradients.entities,
+                rows,
+                *constants,
             )
         else:
             row_of = np.full(len(values), -1, np.int64)
             row_of[gradients.entities] = np.arange(len(gradients.entities))
             every = [(slice(i, i + _CHUNK)) for i in range(0, len(values), _CHUNK)]
             with ThreadPoolExecutor() as pool:  # the kernel holds no lock, so threads use all cores
-                list(pool.map(lambda s: _dense_rows(values[s], first[s], second[s], row_of[s], rows, *constants), every))
+                list(
+                    pool.map(
+                        lambda s: _dense_rows(values[s], first[s], second[s], row_of[s], rows, *constants),
+                        every,
+                    )
+                )
 
     def _step_entities_on_device(self, gradients: Gradients, rate: float, scale: float) -> None:
         """The dense form in PyTorch operations."""

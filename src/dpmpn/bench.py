@@ -1,0 +1,119 @@
+"""Measures speed and memory of training, evaluating and asking, in one run."""
+
+import platform
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+
+import numpy as np
+import torch
+
+from dpmpn.config import Config
+from dpmpn.data.dataset import Dataset
+from dpmpn.model.engine import Engine
+from dpmpn.model.network import build_network
+from dpmpn.train.batches import TrainingQueries
+from dpmpn.train.optimiser import Adam
+
+_WARM_UP_BATCHES = 5
+_SINGLE_QUERIES = 200
+_MIN_REFERENCE_BATCHES = 2
+
+
+def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bool = False) -> dict:
+    """Queries per second of training and evaluating at the training horizon, latency of one query, peak memory.
+
+    Training really trains, from the initial network. Wall time counts; CPU seconds per wall second stand beside it,
+    since a busy neighbour halves a rate without a trace.
+    """
+    network = build_network(
+        dataset.graph.n_entities, dataset.graph.n_relations, config.model, config.run.seed
+    )
+    engine = Engine(network, dataset.graph, config)
+    try:
+        report = {
+            "dataset": dataset.name,
+            "entities": dataset.graph.n_entities,
+            "edges": dataset.graph.n_edges,
+        }
+        report |= {
+            "horizon": asdict(config.horizon),
+            "threads": engine.threads,
+            "machine": platform.processor(),
+        }
+        report |= _rates("train", _training(engine, dataset, config), seconds, engine)
+        report |= _rates("evaluate", _asking(engine, dataset, config), seconds, engine)
+        report |= _single_query(engine, dataset)
+        report["peak_rss_bytes"] = engine.usage().peak_rss_bytes
+    finally:
+        engine.close()
+    if reference:
+        plain = Engine(network, dataset.graph, config, reference=True)
+        measured = _rates("reference_train", _training(plain, dataset, config), seconds, plain, warm_up=1)
+        report["reference_train_queries_per_s"] = measured["reference_train_queries_per_s"]
+        report["speed_up_over_reference"] = (
+            report["train_queries_per_s"] / report["reference_train_queries_per_s"]
+        )
+    return report
+
+
+def _training(engine: Engine, dataset: Dataset, config: Config) -> Iterator[int]:
+    queries = TrainingQueries(dataset.graph, dataset.queries("train"), config)
+    optimiser = Adam(engine.network, config.training)
+    position = 0
+    while True:
+        batch, targets = queries.at(position % len(queries), config.training.batch_size)
+        optimiser.step(engine.gradients(batch, targets))
+        position += len(batch)
+        yield len(batch)
+
+
+def _asking(engine: Engine, dataset: Dataset, config: Config) -> Iterator[int]:
+    queries = dataset.queries("test" if len(dataset.test) else "train")
+    size = config.training.batch_size
+    position = 0
+    while True:
+        part = queries[np.arange(position, position + size) % len(queries)]
+        engine.answer(engine.asking_batch(part[:, 0], part[:, 1]), config.horizon)
+        position += size
+        yield size
+
+
+def _rates(
+    name: str, work: Iterator[int], seconds: float, engine: Engine, warm_up: int = _WARM_UP_BATCHES
+) -> dict[str, float]:
+    for _ in range(warm_up):
+        next(work)
+    cpu, start, done, batches = engine.usage().cpu_seconds, time.perf_counter(), 0, 0
+    while time.perf_counter() - start < seconds or batches < _MIN_REFERENCE_BATCHES:
+        done += next(work)
+        batches += 1
+    elapsed = time.perf_counter() - start
+    busy = (engine.usage().cpu_seconds - cpu) / elapsed
+    return {f"{name}_queries_per_s": done / elapsed, f"{name}_busy_cores": busy}
+
+
+def _single_query(engine: Engine, dataset: Dataset) -> dict[str, float]:
+    """Latency of one query with its trace from a warm model, at the training horizon, on one core."""
+    queries = dataset.queries("test" if len(dataset.test) else "train")
+    queries = queries[np.random.default_rng(0).permutation(len(queries))[:_SINGLE_QUERIES]]
+    intra_op = torch.get_num_threads()
+    torch.set_num_threads(1)
+
+    def ask(query: np.ndarray) -> None:
+        engine.trace(engine.asking_batch(query[:1], query[1:2]), engine.config.horizon)
+
+    for query in queries[:10]:
+        ask(query)
+    times = sorted(_timed(ask, query) for query in queries)
+    torch.set_num_threads(intra_op)
+    return {
+        "single_query_p50_ms": 1e3 * times[len(times) // 2],
+        "single_query_p95_ms": 1e3 * times[int(len(times) * 0.95)],
+    }
+
+
+def _timed(work: Callable[[np.ndarray], None], query: np.ndarray) -> float:
+    start = time.perf_counter()
+    work(query)
+    return time.perf_counter() - start
