@@ -1,11 +1,12 @@
-# make demo: install, train on the bundled graph, measure, ask.   make test: install and run all tests.
+# make demo: install, train on the bundled graph, measure it and ask three questions
+# make test: install and run all tests
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 DEMO := runs/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test install clean
+.PHONY: help demo test install
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -27,6 +28,3 @@ test: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest
-
-clean:
-	rm -rf .venv $(DEMO) .pytest_cache .ruff_cache .mypy_cache .hypothesis

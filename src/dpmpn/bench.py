@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
 import numpy as np
-import torch
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
@@ -97,8 +96,6 @@ def _single_query(engine: Engine, dataset: Dataset) -> dict[str, float]:
     """Latency of one query with its trace from a warm model, at the training horizon, on one core."""
     queries = dataset.queries("test" if len(dataset.test) else "train")
     queries = queries[np.random.default_rng(0).permutation(len(queries))[:_SINGLE_QUERIES]]
-    intra_op = torch.get_num_threads()
-    torch.set_num_threads(1)
 
     def ask(query: np.ndarray) -> None:
         engine.trace(engine.asking_batch(query[:1], query[1:2]), engine.config.horizon)
@@ -106,7 +103,6 @@ def _single_query(engine: Engine, dataset: Dataset) -> dict[str, float]:
     for query in queries[:10]:
         ask(query)
     times = sorted(_timed(ask, query) for query in queries)
-    torch.set_num_threads(intra_op)
     return {
         "single_query_p50_ms": 1e3 * times[len(times) // 2],
         "single_query_p95_ms": 1e3 * times[int(len(times) * 0.95)],

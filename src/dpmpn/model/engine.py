@@ -1,7 +1,9 @@
 """Runs batches of queries through a network: split between cores and within memory, with the same result."""
 
 import os
-from typing import Any
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +19,7 @@ from dpmpn.model.trace import ReasoningTrace
 from dpmpn.model.usage import Usage, process_usage
 from dpmpn.model.workers import Workers
 
+_Result = TypeVar("_Result")
 _WORTH_SPLITTING = 8  # queries: a smaller batch is answered sooner by one core than by two
 
 
@@ -49,7 +52,8 @@ class Engine:
     def trace(self, batch: QueryBatch, horizon: Horizon | None = None) -> tuple[Answer, ReasoningTrace]:
         """The answer together with what each step attended from, sampled and attended to."""
         trace = ReasoningTrace(batch.heads, batch.relations)
-        answer = self._computer.answer(batch, horizon or self.config.asking_horizon(), trace)
+        horizon = horizon or self.config.asking_horizon()
+        answer = self._on_one_core(self._computer.answer, batch, horizon, trace)
         return join_answers([answer]), trace
 
     def gradients(self, batch: QueryBatch, targets: np.ndarray) -> Gradients:
@@ -70,11 +74,18 @@ class Engine:
         parts = self._parts(batch, horizon, targets is not None)
         if len(parts) > 1 and self.threads > 1 and self._workers is None:
             self._workers = Workers(self.network, self.graph, self.threads - 1)
+        return self._on_one_core(self._run_parts, batch, parts, horizon, targets)
+
+    def _on_one_core(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Run with one thread inside operations: other cores have parts of their own, and small products gain nothing.
+
+        The reference is left as PyTorch would run it.
+        """
         intra_op = torch.get_num_threads()
-        if self._workers is not None:
-            torch.set_num_threads(1)  # the other cores have their own work
+        if not self._computer.reference:
+            torch.set_num_threads(1)
         try:
-            return self._run_parts(batch, parts, horizon, targets)
+            return work(*arguments)
         finally:
             torch.set_num_threads(intra_op)
 
@@ -106,4 +117,4 @@ class Engine:
         fitting = max(1, memory_budget(self.config.run.memory_budget_mb) // self.threads // each)
         n_parts = max(self.threads if len(batch) >= _WORTH_SPLITTING else 1, -(-len(batch) // fitting))
         edges = np.linspace(0, len(batch), n_parts + 1).round().astype(int)
-        return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True) if b > a]
+        return [slice(a, b) for a, b in pairwise(edges) if b > a]

@@ -140,9 +140,9 @@ class FastStep:
         left = combine_leaky(
             from_left, pair_from, self.left_relation, pair_relation, self.left_query, pair_query
         )  # pairs x 2 att
-        centered = torch.cat(
-            [left[:, :att] @ flow.alpha1.center.weight, left[:, att:] @ flow.alpha2.center.weight], 1
-        )
+        # `split`, not slices: the gradient of a slice is a zero tensor of the whole with the slice copied in.
+        first, second = left.split(att, 1)
+        centered = torch.cat([first @ flow.alpha1.center.weight, second @ flow.alpha2.center.weight], 1)
         logits = edge_logits(
             centered, left @ self.center_bias, self.right_relation, self.right_query,
             small @ self.right_state.t(), self.node_right,

@@ -88,11 +88,12 @@ def ignn_states(
     embeddings = rows.read(nodes)
     states = embeddings
     n_output = levels[0][0] if levels else len(nodes)
+    pool = network.config.ignn_output == "pool"
     total = states[:n_output]
     for n_nodes, sender, relation, receiver in reversed(levels):
         states = _ignn_step(network, states, embeddings, n_nodes, sender, relation, receiver)
-        total = total + states[:n_output]
-    return total / (len(levels) + 1) if network.config.ignn_output == "pool" else states
+        total = total + states[:n_output] if pool else total
+    return total / (len(levels) + 1) if pool else states
 
 
 def _ignn_step(network, states, embeddings, n_nodes, sender, relation, receiver):
@@ -101,10 +102,11 @@ def _ignn_step(network, states, embeddings, n_nodes, sender, relation, receiver)
     message, update = network.ignn.message, network.ignn.update
     from_weight, relation_weight, to_weight = message.first.weight.split(dims, 1)
     state_weight, message_weight, entity_weight = update.first.weight.split(dims, 1)
+    updated, _ = states.split([n_nodes, len(states) - n_nodes])
     if states is embeddings:  # the first step: one product instead of two
-        x = functional.linear(states[:n_nodes], state_weight + entity_weight, update.first.bias)
+        x = functional.linear(updated, state_weight + entity_weight, update.first.bias)
     else:
-        x = functional.linear(states[:n_nodes], state_weight, update.first.bias)
+        x = functional.linear(updated, state_weight, update.first.bias)
         x = torch.addmm(x, embeddings[:n_nodes], entity_weight.t())
     received = np.full(n_nodes, -1, np.int64)
     if len(receiver):
@@ -126,4 +128,4 @@ def _ignn_step(network, states, embeddings, n_nodes, sender, relation, receiver)
         by_message = x.new_empty(0, dims)
     every, none = np.arange(n_nodes), np.full(n_nodes, -1, np.int64)
     hidden = combine_leaky(x, every, by_message, received, by_message, none)
-    return states[:n_nodes] + torch.tanh(functional.linear(hidden, update.second.weight, update.second.bias))
+    return updated + torch.tanh(functional.linear(hidden, update.second.weight, update.second.bias))

@@ -287,8 +287,8 @@ class _Flow(torch.autograd.Function):
         from_query, edge_offsets, edge_slot, slot_offsets, multiplicity, total = ctx.index
         dlogits, dattention = torch.empty_like(transition), torch.empty_like(attention)
         _flow_backward(
-            gradient.clone().numpy(), out.numpy(), transition.numpy(), multiplicity, attention.numpy(), total, from_query,
-            edge_offsets, edge_slot, slot_offsets, dlogits.numpy(), dattention.numpy(),
+            gradient.clone().numpy(), out.numpy(), transition.numpy(), multiplicity, attention.numpy(), total,
+            from_query, edge_offsets, edge_slot, slot_offsets, dlogits.numpy(), dattention.numpy(),
         )  # fmt: skip
         return dlogits, dattention, None, None, None, None, None
 
