@@ -23,7 +23,12 @@ class Meter:
         self._last_line, self._printed = time.monotonic(), False
         self._bar: Progress | None = None
         if output.is_terminal:
-            columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"))
+            columns = (
+                TextColumn(what),
+                BarColumn(bar_width=16),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[note]}"),
+            )
             self._bar = Progress(*columns, console=output.console, transient=True)
             self._task = self._bar.add_task(what, total=None, note="")
 

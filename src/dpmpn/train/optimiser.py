@@ -7,7 +7,6 @@ momentum). Rows cost the same on a table of any size.
 """
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -19,7 +18,6 @@ from dpmpn.model.network import Network
 from dpmpn.model.parts import Gradients
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7
-_CHUNK = 4096
 
 
 @njit(nogil=True, cache=True, fastmath=True)
@@ -57,6 +55,15 @@ def _touched_rows(
         last_step[row] = step
 
 
+@njit(nogil=True, cache=True, fastmath=True)
+def _norm(rows):
+    total = 0.0
+    for i in range(len(rows)):
+        for k in range(rows.shape[1]):
+            total += rows[i, k] * rows[i, k]
+    return np.sqrt(total)
+
+
 class Adam:
     """The optimiser's state and its step."""
 
@@ -76,60 +83,44 @@ class Adam:
         rate = self.config.learning_rate * corrections
         shared = self.network.shared_parameters()
         parts = gradients.shared.split([parameter.numel() for parameter in shared.values()])
-        for (name, parameter), part in zip(shared.items(), parts, strict=True):
-            gradient = part.view_as(parameter) * self._clip(part)
-            first, second = self.first[name], self.second[name]
-            first.lerp_(gradient, 1 - BETA1)
-            second.lerp_(gradient * gradient, 1 - BETA2)
-            parameter.sub_(rate * first / (second.sqrt() + EPSILON))
-        self._step_entities(gradients, rate)
+        for name, part in zip(shared, parts, strict=True):
+            self._update(name, part.view(1, -1), None, rate)
+        self._update("entities", gradients.rows, gradients.entities, rate)
 
-    def _clip(self, gradient: Tensor) -> float:
-        limit = self.config.grad_clipnorm
-        norm = float(gradient.norm()) if limit is not None else 0.0
-        return limit / norm if limit is not None and norm > limit else 1.0
-
-    def _step_entities(self, gradients: Gradients, rate: float) -> None:
-        scale = self._clip(gradients.rows)
-        table = self.network.entities
-        moments = self.first["entities"], self.second["entities"]
+    def _update(self, name: str, gradient: Tensor, entities: np.ndarray | None, rate: float) -> None:
+        """One variable: a single row that is all of it, or the rows of these entities."""
+        table = self.network.get_parameter(name).detach()
+        tensors = (table, self.first[name], self.second[name], gradient)
         if table.device.type != "cpu":
-            self._step_entities_on_device(gradients, rate, scale)
+            self._update_on_device(*tensors, entities, rate)
             return
-        values, first, second, rows = (x.detach().numpy() for x in (table, *moments, gradients.rows))
+        width = gradient.shape[1]
+        values, first, second, rows = (x.reshape(-1, width).numpy() for x in tensors)
         kind = values.dtype.type
+        scale = self._clip(_norm(rows))
         constants = (kind(rate), kind(BETA1), kind(BETA2), kind(EPSILON), kind(scale))
-        if self.by_rows:
-            _touched_rows(
-                values,
-                first,
-                second,
-                self.last_step.numpy(),
-                self.step_count,
-                gradients.entities,
-                rows,
-                *constants,
-            )
-        else:
-            row_of = np.full(len(values), -1, np.int64)
-            row_of[gradients.entities] = np.arange(len(gradients.entities))
-            every = [(slice(i, i + _CHUNK)) for i in range(0, len(values), _CHUNK)]
-            with ThreadPoolExecutor() as pool:  # the kernel holds no lock, so threads use all cores
-                list(
-                    pool.map(
-                        lambda s: _dense_rows(values[s], first[s], second[s], row_of[s], rows, *constants),
-                        every,
-                    )
-                )
+        if entities is not None and self.by_rows:
+            last_step = self.last_step.numpy()
+            _touched_rows(values, first, second, last_step, self.step_count, entities, rows, *constants)
+            return
+        row_of = np.full(len(values), -1, np.int64)
+        row_of[slice(None) if entities is None else entities] = np.arange(len(rows))
+        _dense_rows(values, first, second, row_of, rows, *constants)
 
-    def _step_entities_on_device(self, gradients: Gradients, rate: float, scale: float) -> None:
+    def _update_on_device(self, table, first, second, gradient, entities, rate) -> None:
         """The dense form in PyTorch operations."""
-        table, first, second = self.network.entities, self.first["entities"], self.second["entities"]
-        gradient = torch.zeros_like(table)
-        gradient[torch.from_numpy(gradients.entities).to(table.device)] = gradients.rows * scale
+        gradient = gradient * self._clip(float(gradient.norm()))
+        if entities is not None:
+            at = torch.from_numpy(entities).to(table.device)
+            gradient = torch.zeros_like(table).index_copy_(0, at, gradient)
+        gradient = gradient.view_as(table)
         first.lerp_(gradient, 1 - BETA1)
         second.lerp_(gradient * gradient, 1 - BETA2)
         table.sub_(rate * first / (second.sqrt() + EPSILON))
+
+    def _clip(self, norm: float) -> float:
+        limit = self.config.grad_clipnorm
+        return limit / norm if limit is not None and norm > limit else 1.0
 
     def state(self) -> dict[str, Tensor]:
         """Everything needed to go on, by name."""
