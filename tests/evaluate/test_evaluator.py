@@ -14,6 +14,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import DataError, UnknownName
 from dpmpn.evaluate.evaluator import evaluate, rank_candidates
 from dpmpn.model.answer import Answer
+from dpmpn.model.usage import Usage
 
 N_ENTITIES, N_RELATIONS = 12, 3
 
@@ -28,6 +29,9 @@ class FakeEngine:
         self.scores = rng.choice(np.array([0, 0, 0.125, 0.25, 0.5], np.float32), shape)
         self.listed = (self.scores > 0) | (rng.random(shape) < 0.3)
         self.horizons, self.sizes = [], []
+
+    def usage(self):
+        return Usage(cpu_seconds=0.0, peak_rss_bytes=0)
 
     def asking_batch(self, heads, relations):
         assert (heads >= 0).all()

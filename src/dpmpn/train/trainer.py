@@ -113,14 +113,14 @@ class _Loop:
         self.validator = Validator(self.engine, dataset, self.stop) if len(dataset.valid) else None
         self.state = LoopState()
         self.recent: deque[tuple[int, float, float]] = deque(maxlen=_SMOOTHED_BATCHES)
-        self.clock = _Clock(self.state)
+        self.clock = _Clock(self.state, self.engine)
         self.saved_at = time.perf_counter()
 
     def begin(self) -> None:
         """Go back to the last checkpoint, or to the start where there is none."""
         if has_checkpoint(self.run.path):
             self.state = load_checkpoint(self.run.path, self.network, self.optimiser)
-            self.clock = _Clock(self.state)
+            self.clock = _Clock(self.state, self.engine)
         rewind_lines(self.run.metrics, self.state.lines)
 
     def run_to_end(self) -> TrainingResult:
@@ -273,9 +273,10 @@ class _Loop:
 class _Clock:
     """Wall and CPU seconds of the whole run, sessions before this one included."""
 
-    def __init__(self, state: LoopState) -> None:
+    def __init__(self, state: LoopState, engine: Engine) -> None:
+        self._engine = engine  # whose workers count, too
         self._wall = time.perf_counter() - state.elapsed_seconds
-        self._cpu = time.process_time() - state.cpu_seconds
+        self._cpu = engine.usage().cpu_seconds - state.cpu_seconds
 
     def seconds(self) -> float:
         """Wall seconds so far."""
@@ -283,7 +284,8 @@ class _Clock:
 
     def note(self, state: LoopState) -> None:
         """Put the times into the state."""
-        state.elapsed_seconds, state.cpu_seconds = self.seconds(), time.process_time() - self._cpu
+        state.elapsed_seconds = self.seconds()
+        state.cpu_seconds = self._engine.usage().cpu_seconds - self._cpu
 
 
 def _total(n_queries: int, n_epochs: float, max_queries: int | None) -> int:
