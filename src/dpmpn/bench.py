@@ -46,6 +46,7 @@ def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bo
         report["peak_rss_bytes"] = engine.usage().peak_rss_bytes
     finally:
         engine.close()
+    report["reference_train_queries_per_s"] = report["speed_up_over_reference"] = None
     if reference:
         plain = Engine(network, dataset.graph, config, reference=True)
         measured = _rates("reference_train", _training(plain, dataset, config), seconds, plain, warm_up=1)

@@ -1,5 +1,6 @@
 """What is computed for a part of a batch: its answer, or its share of the loss and gradients."""
 
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,8 +43,11 @@ class Computer:
         """The final attention of every query."""
         if self.reference and trace is None:
             return reason_reference(self.network, self.graph, batch, horizon)
-        rows = EntityRows(self.network.entities, differentiable=False)
-        return reason_fast(self.network, self.graph, batch, horizon, rows, self.workspace, trace)
+        network = self.network
+        if network.entities.device.type != "cpu":  # traces are the fast path's, which is the CPU's
+            network = deepcopy(network).cpu()
+        rows = EntityRows(network.entities, differentiable=False)
+        return reason_fast(network, self.graph, batch, horizon, rows, self.workspace, trace)
 
     def gradients(
         self, batch: QueryBatch, targets: np.ndarray, horizon: Horizon, n_queries: int

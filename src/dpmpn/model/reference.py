@@ -21,7 +21,7 @@ from dpmpn.ops.permutation import combine_torch, permuted_torch
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Edges of a step, one row each; tails as positions in the step's scanned nodes."""
+    """Edges of a step, one row each, self-loops last."""
 
     sender: Tensor  # position among the attending-from nodes
     relation: Tensor
