@@ -22,6 +22,10 @@ from dpmpn.model.workers import Workers
 _Result = TypeVar("_Result")
 _WORTH_SPLITTING = 8  # queries: a smaller batch is answered sooner by one core than by two
 
+_OWN_SHARE = (
+    0.92  # of a worker's part: this process also prepares batches, adds up gradients and updates parameters
+)
+
 
 class Engine:
     """A network on a graph, ready to answer batches of queries and to be trained on them."""
@@ -109,12 +113,15 @@ class Engine:
         return results
 
     def _parts(self, batch: QueryBatch, horizon: Horizon, training: bool) -> list[slice]:
-        """Even parts of a batch: one for each core, or more where the memory budget asks for it."""
+        """Parts of a batch: one for each core, or more where the memory budget asks for it."""
         if (horizon, training) not in self._bytes_per_query:  # looks at every node's degree, so only once
             each = bytes_per_query(self.graph, self.config.model, horizon, training)
             self._bytes_per_query[horizon, training] = each
         each = self._bytes_per_query[horizon, training]
         fitting = max(1, memory_budget(self.config.run.memory_budget_mb) // self.threads // each)
         n_parts = max(self.threads if len(batch) >= _WORTH_SPLITTING else 1, -(-len(batch) // fitting))
-        edges = np.linspace(0, len(batch), n_parts + 1).round().astype(int)
+        shares = np.ones(n_parts)
+        if n_parts == self.threads and 1.1 * len(batch) < fitting * n_parts:
+            shares[0] = _OWN_SHARE
+        edges = np.concatenate([[0], shares.cumsum() / shares.sum() * len(batch)]).round().astype(int)
         return [slice(a, b) for a, b in pairwise(edges) if b > a]
