@@ -4,6 +4,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from dpmpn.train.optimiser import Adam
 
 _WARM_UP_BATCHES = 5
 _SINGLE_QUERIES = 200
-_MIN_REFERENCE_BATCHES = 2
+_MIN_BATCHES = 2
 
 
 def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bool = False) -> dict:
@@ -38,7 +39,7 @@ def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bo
         report |= {
             "horizon": asdict(config.horizon),
             "threads": engine.threads,
-            "machine": platform.processor(),
+            "machine": _machine(),
         }
         report |= _rates("train", _training(engine, dataset, config), seconds, engine)
         report |= _rates("evaluate", _asking(engine, dataset, config), seconds, engine)
@@ -48,6 +49,9 @@ def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bo
         engine.close()
     report["reference_train_queries_per_s"] = report["speed_up_over_reference"] = None
     if reference:
+        network = build_network(
+            dataset.graph.n_entities, dataset.graph.n_relations, config.model, config.run.seed
+        )
         plain = Engine(network, dataset.graph, config, reference=True)
         measured = _rates("reference_train", _training(plain, dataset, config), seconds, plain, warm_up=1)
         report["reference_train_queries_per_s"] = measured["reference_train_queries_per_s"]
@@ -55,6 +59,15 @@ def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bo
             report["train_queries_per_s"] / report["reference_train_queries_per_s"]
         )
     return report
+
+
+def _machine() -> str:
+    """The processor's name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
 
 
 def _training(engine: Engine, dataset: Dataset, config: Config) -> Iterator[int]:
@@ -85,7 +98,7 @@ def _rates(
     for _ in range(warm_up):
         next(work)
     cpu, start, done, batches = engine.usage().cpu_seconds, time.perf_counter(), 0, 0
-    while time.perf_counter() - start < seconds or batches < _MIN_REFERENCE_BATCHES:
+    while time.perf_counter() - start < seconds or batches < _MIN_BATCHES:
         done += next(work)
         batches += 1
     elapsed = time.perf_counter() - start

@@ -35,7 +35,8 @@ class Engine:
     ) -> None:
         self.network, self.graph, self.config = network, graph, config
         reference = reference or network.entities.device.type != "cpu"
-        self.threads = 1 if reference else config.run.threads or os.cpu_count() or 1
+        can_share = hasattr(os, "memfd_create")  # Linux; elsewhere this process works alone
+        self.threads = config.run.threads or os.cpu_count() or 1 if can_share and not reference else 1
         self._computer = Computer(network, graph, reference)
         self._workers: Workers | None = None
         self._bytes_per_query: dict[tuple[Horizon, bool], int] = {}
@@ -51,6 +52,8 @@ class Engine:
 
     def answer(self, batch: QueryBatch, horizon: Horizon | None = None) -> Answer:
         """The final attention of every query, nodes ascending within a query."""
+        if not len(batch):
+            return Answer(np.zeros(1, np.int64), np.empty(0, np.int32), self.network.entities.new_empty(0))
         return join_answers(self._run(batch, horizon or self.config.asking_horizon(), None))
 
     def trace(self, batch: QueryBatch, horizon: Horizon | None = None) -> tuple[Answer, ReasoningTrace]:
@@ -78,7 +81,11 @@ class Engine:
         parts = self._parts(batch, horizon, targets is not None)
         if len(parts) > 1 and self.threads > 1 and self._workers is None:
             self._workers = Workers(self.network, self.graph, self.threads - 1)
-        return self._on_one_core(self._run_parts, batch, parts, horizon, targets)
+        try:
+            return self._on_one_core(self._run_parts, batch, parts, horizon, targets)
+        except BaseException:
+            self.close()  # a reply left unread would be taken for the next batch's
+            raise
 
     def _on_one_core(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         """Run with one thread inside operations: other cores have parts of their own, and small products gain nothing.

@@ -27,17 +27,19 @@ def largest_scan(graph: KnowledgeGraph, horizon: Horizon) -> int:
 def bytes_per_query(graph: KnowledgeGraph, model: ModelConfig, horizon: Horizon, training: bool) -> int:
     """Upper bound of the memory of one query: a step's vectors, kept for the backward pass when training.
 
-    Per edge: message and hidden layer (2 n_dims) and both sides of the attention (4 n_dims_att). Per updated node:
-    state, projection, hidden layer, change, new state and its gradient (6 n_dims).
+    Per edge: the message (n_dims) and both sides of the attention (4 n_dims_att). Per scanned node, once: embedding,
+    IGNN steps and what both feed, with gradients. Per updated node: state, projection, hidden layer, change, new
+    state and its gradient (6 n_dims).
     """
     edges = largest_scan(graph, horizon)
     attended = edges
     if STRATEGIES[horizon.strategy].attending_to != "all":
         attended = min(edges, horizon.max_attending_to_per_step)
+    scanned = min(edges, graph.n_entities) * (6 + 4 * model.n_steps_in_ignn) * model.n_dims
     total = 0
     for step in range(model.n_steps_in_agnn):
         updated = min(edges + attended, 1 + (step + 1) * attended, graph.n_entities)
-        values = edges * (2 * model.n_dims + 4 * model.n_dims_att) + updated * 6 * model.n_dims
+        values = edges * (model.n_dims + 4 * model.n_dims_att) + updated * 6 * model.n_dims + scanned
         needed = values * _FLOAT + edges * _INTEGERS_PER_EDGE
         total = total + needed if training else max(total, needed)
     return total

@@ -202,7 +202,7 @@ def _select(how: str, limit: int, scores: Tensor, scanned: Tensor, on: _Tensors,
         return passing.nonzero()[:, 0]
     if how == "random":
         drawn = combine_torch(combine_torch(combine_torch(on.keys[query], step), -2), node)
-        scores = ((drawn >> 11) & ((1 << 53) - 1)).to(torch.float64)
+        scores = (drawn >> 11) & ((1 << 53) - 1)
     at = passing.nonzero()[:, 0]
     at = at[torch.argsort(scores[at], descending=True, stable=True)]  # `scanned` ascends, so ties are by node
     at = at[torch.argsort(query[at], stable=True)]

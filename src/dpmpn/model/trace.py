@@ -16,7 +16,7 @@ class TraceStep:
     edge_relation: np.ndarray
     edge_tail: np.ndarray  # entity
     edge_slot: np.ndarray  # the scanned node the edge leads to
-    transition: np.ndarray  # T^t per edge; times the sender's attention over `total`, the edge's flow
+    transition: np.ndarray  # T^t per edge; `flow` makes the edge's flow of it
     slot_offsets: np.ndarray  # scanned nodes of each query:
     slot_node: np.ndarray  # entity,
     slot_attention: np.ndarray  # attention a^{t+1},

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,8 @@ def process_usage(pids: list[int]) -> Usage:
         return Usage(sum(map(_cpu_seconds, pids)), sum(map(_peak_rss, pids)))
     except OSError:
         own = resource.getrusage(resource.RUSAGE_SELF)
-        return Usage(own.ru_utime + own.ru_stime, own.ru_maxrss * 1024)
+        unit = 1 if sys.platform == "darwin" else 1024
+        return Usage(own.ru_utime + own.ru_stime, own.ru_maxrss * unit)
 
 
 def _cpu_seconds(pid: int) -> float:

@@ -23,7 +23,7 @@ def send(stream: BinaryIO, meta: dict, **arrays: np.ndarray) -> None:
 def receive(stream: BinaryIO) -> tuple[dict, dict[str, np.ndarray]]:
     """Read a message; raises Closed at the end of the stream."""
     line = stream.readline()
-    if not line:
+    if not line.endswith(b"\n"):
         raise Closed
     header = json.loads(line)
     arrays = {}

@@ -1,7 +1,7 @@
 """Helper processes that compute parts of a batch on the other cores.
 
 Processes and not threads: with two threads the interpreter's lock and the allocator cost a third of the second core
-(measured on WN18RR: 1.3x with two threads, 1.9x with two processes). Parameters and graph lie in one file that all
+(measured on WN18RR: 1.3x with two threads, 1.9x with two processes). Parameters and graph lie in memory that all
 processes map; parts and results go through pipes. A worker ends when its pipe closes, also if this process is killed.
 """
 
@@ -10,16 +10,17 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import torch
 
+import dpmpn
 from dpmpn.config import Horizon, ModelConfig
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import Vocabulary
+from dpmpn.errors import RunError
 from dpmpn.model.answer import Answer
 from dpmpn.model.batch import QueryBatch, SampledEdges
 from dpmpn.model.network import Network
@@ -34,25 +35,35 @@ class Workers:
     """Processes that share this process's network and graph."""
 
     def __init__(self, network: Network, graph: KnowledgeGraph, count: int) -> None:
-        shared, layout = _share(network, graph)
+        handle, layout = _share(network, graph)
         meta = {
             "model": asdict(network.config),
             "n_entities": graph.n_entities,
             "n_relations": graph.n_relations,
-            "file": str(shared),
+            "file": f"/proc/self/fd/{handle}",
             "layout": layout,
         }
-        command = [sys.executable, "-m", "dpmpn.model.workers"]
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        self.processes = [
-            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
-            for _ in range(count)
-        ]
-        for process in self.processes:
-            send(process.stdin, meta)
-        for process in self.processes:
-            self._receive(process)  # it has mapped the file, so the name can go
-        shared.unlink()
+        # -P: a module of the user's in the current folder must not hide one of the standard library.
+        command = [sys.executable, "-P", "-m", "dpmpn.model.workers"]
+        package = str(Path(dpmpn.__file__).parent.parent)
+        search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": search}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.processes: list[subprocess.Popen] = []
+        try:
+            for _ in range(count):
+                self.processes.append(
+                    subprocess.Popen(command, **pipes, env=environment, pass_fds=[handle], process_group=0)
+                )
+            for process in self.processes:
+                send(process.stdin, meta)
+            for process in self.processes:
+                self._receive(process)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            os.close(handle)
 
     def __len__(self) -> int:
         return len(self.processes)
@@ -98,7 +109,11 @@ class Workers:
         try:
             meta, arrays = receive(process.stdout)
         except Closed:
-            raise RuntimeError(f"a worker process ended unexpectedly (exit code {process.wait()})") from None
+            code = process.wait()
+            raise RunError(
+                f"a worker process ended unexpectedly (exit code {code}); if memory ran out, lower "
+                "memory_budget_mb or threads"
+            ) from None
         if "error" in meta:
             raise RuntimeError(f"a worker process failed:\n{meta['error']}")
         return meta, arrays
@@ -106,6 +121,7 @@ class Workers:
     def close(self) -> None:
         """End the processes."""
         for process in self.processes:
+            process.kill()  # it owns nothing that could be lost
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.close()
             process.stdout.close()
@@ -113,24 +129,25 @@ class Workers:
         self.processes = []
 
 
-def _share(network: Network, graph: KnowledgeGraph) -> tuple[Path, dict]:
-    """Move the network's parameters into a mapped file, beside a copy of the graph's arrays."""
+def _share(network: Network, graph: KnowledgeGraph) -> tuple[int, dict]:
+    """Move the network's parameters into memory that can be mapped, beside a copy of the graph's arrays.
+
+    The memory is a file without a name: it goes when the last process that maps it ends, however that ends.
+    """
     arrays = {name: p.detach().numpy() for name, p in network.named_parameters()}
     arrays |= {f"graph.{name}": getattr(graph, name) for name in _GRAPH_ARRAYS}
     layout, size = {}, 0
     for name, array in arrays.items():
         layout[name] = [array.dtype.str, array.shape, size]
         size += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    handle, path = tempfile.mkstemp(prefix="dpmpn-", dir=memory)
-    os.truncate(handle, max(size, 1))
-    os.close(handle)
-    views = _views(path, layout)
+    handle = os.memfd_create("dpmpn")
+    os.posix_fallocate(handle, 0, max(size, 1))  # fails here, not at the first write, when memory is short
+    views = _views(f"/proc/self/fd/{handle}", layout)
     for name, array in arrays.items():
         views[name][...] = array
     for name, parameter in network.named_parameters():
         parameter.data = torch.from_numpy(views[name])
-    return Path(path), layout
+    return handle, layout
 
 
 def _views(path: str, layout: dict) -> dict[str, np.ndarray]:

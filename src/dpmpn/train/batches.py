@@ -5,6 +5,7 @@ from numba import njit
 
 from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.errors import DataError
 from dpmpn.model.batch import QueryBatch, sample_ignn_edges
 from dpmpn.ops.permutation import combine
 
@@ -47,6 +48,8 @@ class TrainingQueries:
     """All training queries in an order that depends on the seed and the epoch alone."""
 
     def __init__(self, graph: KnowledgeGraph, queries: np.ndarray, config: Config) -> None:
+        if not len(queries):
+            raise DataError("there are no training triples; nothing can be learnt")
         self.graph, self.queries, self.config = graph, queries, config
         self._epoch = -1
         self._order = np.empty(0, np.int64)

@@ -69,7 +69,7 @@ class Adam:
 
     def __init__(self, network: Network, config: TrainingConfig) -> None:
         self.network, self.config = network, config
-        self.by_rows = config.adam_by_rows(len(network.entities))
+        self.by_rows = config.adam_by_rows(len(network.entities)) and network.entities.device.type == "cpu"
         self.step_count = 0
         self.first = {name: torch.zeros_like(p) for name, p in network.named_parameters()}
         self.second = {name: torch.zeros_like(p) for name, p in network.named_parameters()}
