@@ -10,7 +10,7 @@ from test_fast_equals_reference import random_graph
 from dpmpn.config import Config, Horizon, ModelConfig, RunConfig
 from dpmpn.model.engine import Engine
 from dpmpn.model.frontier import STRATEGIES
-from dpmpn.model.memory import bytes_per_query
+from dpmpn.model.memory import bytes_per_query, queries_within
 from dpmpn.model.network import build_network
 
 
@@ -111,11 +111,13 @@ def test_splitting_a_batch_changes_nothing(run):
 
 def test_the_budget_splits_batches():
     engine, heads, relations = make_engine(4, memory_budget_mb=1)
+    fitting = queries_within(2**20, engine.graph, engine.config.model, engine.config.horizon, training=True)
     each = bytes_per_query(engine.graph, engine.config.model, engine.config.horizon, training=True)
+    assert fitting * each <= 2**20
     batch = engine.asking_batch(np.tile(heads, 20), np.tile(relations, 20))
     parts = engine._parts(batch, engine.config.horizon, training=True)
     assert len(parts) > 1
-    assert max(part.stop - part.start for part in parts) * each <= 2**20
+    assert max(part.stop - part.start for part in parts) <= fitting
     assert [i for part in parts for i in range(part.start, part.stop)] == list(range(len(batch)))
 
 

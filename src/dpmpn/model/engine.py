@@ -12,7 +12,7 @@ from dpmpn.config import Config, Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.model.answer import Answer
 from dpmpn.model.batch import NO_EDGES, QueryBatch, asking_edges, query_keys
-from dpmpn.model.memory import bytes_per_query, memory_budget
+from dpmpn.model.memory import memory_budget, queries_within
 from dpmpn.model.network import Network
 from dpmpn.model.parts import Computer, Gradients, join_answers, sum_gradients
 from dpmpn.model.trace import ReasoningTrace
@@ -39,7 +39,7 @@ class Engine:
         self.threads = config.run.threads or os.cpu_count() or 1 if can_share and not reference else 1
         self._computer = Computer(network, graph, reference)
         self._workers: Workers | None = None
-        self._bytes_per_query: dict[tuple[Horizon, bool], int] = {}
+        self._fitting: dict[tuple[Horizon, bool], int] = {}  # queries of a part
         self._asking_edges = asking_edges(
             graph, config.run.seed, config.model.n_steps_in_ignn, config.model.max_sampling_per_step
         )
@@ -121,12 +121,16 @@ class Engine:
 
     def _parts(self, batch: QueryBatch, horizon: Horizon, training: bool) -> list[slice]:
         """Parts of a batch: one for each core, or more where the memory budget asks for it."""
-        if (horizon, training) not in self._bytes_per_query:  # looks at every node's degree, so only once
-            each = bytes_per_query(self.graph, self.config.model, horizon, training)
-            self._bytes_per_query[horizon, training] = each
-        each = self._bytes_per_query[horizon, training]
-        fitting = max(1, memory_budget(self.config.run.memory_budget_mb) // self.threads // each)
-        n_parts = max(self.threads if len(batch) >= _WORTH_SPLITTING else 1, -(-len(batch) // fitting))
+        if (horizon, training) not in self._fitting:  # looks at every node's degree, so only once
+            budget = memory_budget(self.config.run.memory_budget_mb) // self.threads
+            self._fitting[horizon, training] = queries_within(
+                budget, self.graph, self.config.model, horizon, training
+            )
+        fitting = self._fitting[horizon, training]
+        n_parts = self.threads if len(batch) >= _WORTH_SPLITTING else 1
+        if len(batch) > fitting * n_parts:
+            n_parts = -(-len(batch) // fitting)
+            n_parts = -(-n_parts // self.threads) * self.threads  # so that no core waits in the last round
         shares = np.ones(n_parts)
         if n_parts == self.threads and 1.1 * len(batch) < fitting * n_parts:
             shares[0] = _OWN_SHARE

@@ -27,22 +27,36 @@ def largest_scan(graph: KnowledgeGraph, horizon: Horizon) -> int:
 def bytes_per_query(graph: KnowledgeGraph, model: ModelConfig, horizon: Horizon, training: bool) -> int:
     """Upper bound of the memory of one query: a step's vectors, kept for the backward pass when training.
 
-    Per edge: the message (n_dims) and both sides of the attention (4 n_dims_att). Per scanned node, once: embedding,
-    IGNN steps and what both feed, with gradients. Per updated node: state, projection, hidden layer, change, new
-    state and its gradient (6 n_dims).
+    Per edge: the message (n_dims) and both sides of the attention (4 n_dims_att). Per updated node: state,
+    projection, hidden layer, change, new state and its gradient (6 n_dims).
     """
     edges = largest_scan(graph, horizon)
     attended = edges
     if STRATEGIES[horizon.strategy].attending_to != "all":
         attended = min(edges, horizon.max_attending_to_per_step)
-    scanned = min(edges, graph.n_entities) * (6 + 4 * model.n_steps_in_ignn) * model.n_dims
     total = 0
     for step in range(model.n_steps_in_agnn):
         updated = min(edges + attended, 1 + (step + 1) * attended, graph.n_entities)
-        values = edges * (model.n_dims + 4 * model.n_dims_att) + updated * 6 * model.n_dims + scanned
+        values = edges * (model.n_dims + 4 * model.n_dims_att) + updated * 6 * model.n_dims
         needed = values * _FLOAT + edges * _INTEGERS_PER_EDGE
         total = total + needed if training else max(total, needed)
     return total
+
+
+def queries_within(
+    budget: int, graph: KnowledgeGraph, model: ModelConfig, horizon: Horizon, training: bool
+) -> int:
+    """How many queries fit a budget of bytes together; at least one.
+
+    Beside each query's own memory, what the IGNN makes for every distinct node they scan counts: embedding, its
+    steps and what they feed, with gradients. Queries share it, and there are no more nodes than entities.
+    """
+    query = bytes_per_query(graph, model, horizon, training)
+    node = (6 + 4 * model.n_steps_in_ignn) * model.n_dims * _FLOAT
+    scanned = largest_scan(graph, horizon) * model.n_steps_in_agnn  # by one query, at most
+    if_each_scans_others = budget // (query + scanned * node)
+    if_all_is_scanned = (budget - graph.n_entities * node) // query
+    return max(1, if_each_scans_others, if_all_is_scanned)
 
 
 def memory_budget(megabytes: int) -> int:
