@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dpmpn.ops.combine import NONE, SLOPE, combine_backward, combine_forward
 
-BLOCK = 512  # edges
+BLOCK = 2048  # edges
 
 
 @njit(nogil=True, cache=True, fastmath=True)
@@ -35,17 +35,17 @@ def _tanh_gradient(gradient, messages, receiver, scale, out):
 
 class _Messages(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, a, b, c, d, weight, bias, index, receiver, n_receivers):
+    def forward(ctx, a, b, c, d, weight, bias, index, receiver, n_receivers, keep):
         kind = a.numpy().dtype
         scale = (1.0 / np.sqrt(np.maximum(np.bincount(receiver, minlength=n_receivers), 1))).astype(kind)
         out = a.new_zeros(n_receivers, len(bias))
-        messages = a.new_empty(len(receiver), len(bias))
+        messages = a.new_empty(len(receiver) if keep else min(BLOCK, len(receiver)), len(bias))
         hidden = a.new_empty(min(BLOCK, len(receiver)), a.shape[1])
         tables = [x.numpy() for x in (a, b, c, d)]
         no_scale = np.empty(0, kind)
         for start in range(0, len(receiver), BLOCK):
             rows = slice(start, start + BLOCK)
-            block = messages[rows]
+            block = messages[rows] if keep else messages[: len(receiver) - start]
             part = hidden[: len(block)]
             arguments = [x for table, at in zip(tables, index, strict=True) for x in (table, at[rows])]
             combine_forward(*arguments, no_scale, kind.type(SLOPE), part.numpy())
@@ -81,7 +81,7 @@ class _Messages(torch.autograd.Function):
                 dh.numpy(), h.numpy(), slope, index[0], grads[0].numpy(), index[1], grads[1].numpy(),
                 index[2], grads[2].numpy(), index[3], tables[3], grads[3].numpy(), no_scale, no_scale,
             )  # fmt: skip
-        return *grads, dweight, dbias, None, None, None
+        return *grads, dweight, dbias, None, None, None, None
 
 
 def pass_messages(
@@ -96,4 +96,5 @@ def pass_messages(
     a, b, c, *rest = tables
     d = rest[0] if rest else a.new_empty(0, a.shape[1])
     index = index if rest else (*index, NONE)
-    return _Messages.apply(a, b, c, d, weight, bias, index, receiver, n_receivers)
+    keep = torch.is_grad_enabled()  # for the backward pass
+    return _Messages.apply(a, b, c, d, weight, bias, index, receiver, n_receivers, keep)
