@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from test_fast_equals_reference import random_graph
 
 from dpmpn.config import Config, Horizon, ModelConfig, RunConfig
+from dpmpn.errors import RunError
 from dpmpn.model.engine import Engine
 from dpmpn.model.frontier import STRATEGIES
 from dpmpn.model.memory import bytes_per_query, queries_within
@@ -130,3 +131,22 @@ def test_float32_agrees_with_float64():
     ):
         assert np.array_equal(nodes, nodes32)
         np.testing.assert_allclose(attention, attention32, rtol=2e-3, atol=1e-6)
+
+
+def test_a_killed_worker_is_reported_and_replaced():
+    engine, heads, relations = make_engine(4, threads=2)
+    batch = engine.asking_batch(np.tile(heads, 2), np.tile(relations, 2))
+    expected = engine.answer(batch)
+    engine._workers.processes[0].kill()
+    with pytest.raises(RunError, match="worker process ended"):
+        engine.answer(batch)
+    again = engine.answer(batch)
+    engine.close()
+    assert np.array_equal(again.nodes, expected.nodes)
+    assert torch.equal(again.attention, expected.attention)
+
+
+def test_no_questions_give_no_answers():
+    engine, *_ = make_engine(4)
+    answer = engine.answer(engine.asking_batch(np.empty(0), np.empty(0)))
+    assert len(answer.nodes) == 0 and answer.offsets.tolist() == [0]

@@ -1,7 +1,7 @@
 """Helper processes that compute parts of a batch on the other cores.
 
-Processes and not threads: with two threads the interpreter's lock and the allocator cost a third of the second core
-(measured on WN18RR: 1.3x with two threads, 1.9x with two processes). Parameters and graph lie in memory that all
+Processes and not threads: a step is many short operations, and threads queue for the interpreter's lock between them.
+Parameters and graph lie in memory that all
 processes map; parts and results go through pipes. A worker ends when its pipe closes, also if this process is killed.
 """
 

@@ -1,7 +1,7 @@
 """Messages, fused: hidden layer from summed projections, second layer, tanh and aggregation, block by block.
 
 A block of edges stays in the cache from the first layer to the aggregation, and the hidden layer is computed again in
-the backward pass instead of being kept: on FB15K-237 the messages of a batch are fifty times the size of the cache.
+the backward pass instead of being kept: the messages of a batch are many times the size of the cache.
 """
 
 import numpy as np
