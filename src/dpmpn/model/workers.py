@@ -1,8 +1,8 @@
 """Helper processes that compute parts of a batch on the other cores.
 
 Processes and not threads: a step is many short operations, and threads queue for the interpreter's lock between them.
-Parameters and graph lie in memory that all
-processes map; parts and results go through pipes. A worker ends when its pipe closes, also if this process is killed.
+Parameters and graph lie in memory that all processes map; parts and results go through pipes. A worker ends when its
+pipe closes, also if this process is killed.
 """
 
 import contextlib
