@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import dpmpn
 from dpmpn.config import Horizon, ModelConfig
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import Vocabulary
@@ -45,7 +44,7 @@ class Workers:
         }
         # -P: a module of the user's in the current folder must not hide one of the standard library.
         command = [sys.executable, "-P", "-m", "dpmpn.model.workers"]
-        package = str(Path(dpmpn.__file__).parent.parent)
+        package = str(Path(__file__).parents[2])
         search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": search}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
