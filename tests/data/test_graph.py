@@ -86,9 +86,11 @@ def test_inverses_of_the_file_are_found_by_name():
     assert graph.inverse.tolist() == [-1, 2, 1]
 
 
-def test_a_relation_named_like_an_added_inverse_is_refused():
-    with pytest.raises(DataError, match=r"relation 'r_inv' exists already.*rename it"):
-        KnowledgeGraph.from_tuples([("a", "r", "b"), ("b", "r_inv", "a")])
+def test_a_relation_named_like_an_added_inverse_keeps_its_name():
+    graph = KnowledgeGraph.from_tuples([("a", "r", "b"), ("b", "r_inv", "a"), ("a", "r_inv (inverse)", "a")])
+    assert graph.relation_names.names[:3] == ("r", "r_inv", "r_inv (inverse)")
+    assert len(set(graph.relation_names.names)) == graph.n_relations == 6
+    assert graph.n_edges == 6
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 import time
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpmpn.data.labels import Labels
+from dpmpn.data.sources.base import LABELS
 from dpmpn.data.vocabulary import Vocabulary, near_names
 from dpmpn.errors import DataError, UnknownName
 
@@ -45,12 +48,57 @@ def test_id_outside_is_refused():
         Vocabulary(["a", "b"]).name(-1)
 
 
-def test_numbered_and_lazy_names():
+def test_numbered_names():
     assert Vocabulary.numbered(3).names == ("0", "1", "2")
-    vocabulary = Vocabulary.lazy(2, lambda: ["a", "b", "c"])
-    assert len(vocabulary) == 2
-    with pytest.raises(DataError, match="expected 2 names but read 3"):
-        vocabulary.name(0)
+
+
+def test_many_ids_at_once():
+    vocabulary = Vocabulary(["b", "a", "ü"])
+    assert vocabulary.ids(pl.Series(["ü", "x", "b", "b"])).tolist() == [2, -1, 0, 0]
+
+
+def labelled():
+    vocabulary = Vocabulary(["Q1", "Q2", "Q3", "Q4"])
+    frame = pl.DataFrame(
+        [
+            ("Q2", "Berlin", "capital of Germany", "city"),
+            ("Q3", "berlin", "town in Ohio", "town"),
+            ("Q1", "Germany", "", "country"),
+            ("Q1", "Deutschland", "a federal state", "member"),
+            ("Q9", "nobody", None, None),
+        ],
+        LABELS,
+        orient="row",
+    )
+    return vocabulary.labelled(Labels.of(frame, pl.Series(vocabulary.names)))
+
+
+def test_labels_are_shown_and_typed():
+    vocabulary = labelled()
+    assert [vocabulary.label(i) for i in range(4)] == ["Germany", "Berlin", "berlin", "Q4"]
+    assert vocabulary.describe(0) == "a federal state" and vocabulary.describe(3) is None
+    assert vocabulary.id("germany") == 0 and vocabulary.id("Berlin") == 1 and vocabulary.id("q4") == 3
+    with pytest.raises(UnknownName, match="did you mean 'Germany'"):
+        vocabulary.id("Germani")
+    extended = vocabulary.extended(["Q5"])
+    assert extended.id("Germany") == 0 and extended.label(4) == "Q5"
+
+
+def test_a_label_of_several_asks_for_the_identifier():
+    with pytest.raises(
+        DataError, match=r"Q2 \(capital of Germany\), Q3 \(town in Ohio\); give the identifier"
+    ):
+        labelled().id("BERLIN")
+
+
+def test_types():
+    vocabulary = labelled()
+    assert vocabulary.of_type("City").tolist() == [1]
+    assert vocabulary.of_type("member").tolist() == [0]
+    with pytest.raises(UnknownName, match="unknown type 'countri'; did you mean 'country'"):
+        vocabulary.of_type("countri")
+    with pytest.raises(DataError, match="has no types"):
+        Vocabulary(["a"]).of_type("city")
 
 
 def test_near_names_stay_fast_among_many():

@@ -54,12 +54,19 @@ class Dataset:
 
 
 def load_dataset(name_or_folder: str | Path) -> Dataset:
-    """Load a dataset from a folder or by a name of the registry; a folder that holds train.txt goes first."""
+    """Load a dataset from a folder (imported, or with train.txt), or by a name of the registry."""
+    from dpmpn.data.dataset_folder import MANIFEST, open_dataset
+
     folder = Path(name_or_folder)
+    if (folder / MANIFEST).is_file():
+        return open_dataset(folder)
     if _find_file(folder, "train") is not None:
         return _load_folder(folder, folder.resolve().name)
     if folder.is_dir() and find_dataset(str(name_or_folder)) is None:
-        raise DataError(f"{folder}: has no train.txt or train.txt.gz; put the training triples there")
+        raise DataError(
+            f"{folder}: has no train.txt or train.txt.gz; put the training triples there, or make a dataset of "
+            "your files with `dpmpn import`"
+        )
     entry = known_dataset(str(name_or_folder))
     return _load_folder(entry.existing_folder(), entry.name)
 

@@ -1,12 +1,14 @@
 """The knowledge graph: facts as immutable CSR arrays, out-edges sorted by head, relation and tail."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
+from dpmpn.data.labels import Labels
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError
 
@@ -76,6 +78,14 @@ class KnowledgeGraph:
         from dpmpn.data.storage import save_graph
 
         save_graph(self, folder)
+
+    def labelled(self, frame: pl.DataFrame) -> "KnowledgeGraph":
+        """The graph with the labels of its entities and relations, from a frame of all (columns of LABELS)."""
+        names = {
+            name: vocabulary.labelled(Labels.of(frame, pl.Series(vocabulary.names, dtype=pl.String)))
+            for name, vocabulary in (("entities", self.entities), ("relation_names", self.relation_names))
+        }
+        return replace(self, **names)
 
     @property
     def n_entities(self) -> int:
@@ -180,13 +190,13 @@ def _with_inverses(triples: np.ndarray, n_forward: int) -> np.ndarray:
 
 def _doubled(relations: Vocabulary) -> tuple[Vocabulary, np.ndarray]:
     """The relations followed by their inverses, and who is whose inverse."""
-    inverses = [name + INVERSE_SUFFIX for name in relations]
-    for name in inverses:
-        if name in relations:
-            raise DataError(
-                f"relation '{name}' exists already and would clash with the inverse that is added: "
-                "rename it, or build the graph with add_inverses=False if the facts hold their inverses"
-            )
+    taken, inverses = set(relations.names), []
+    for name in relations:
+        inverse = name + INVERSE_SUFFIX
+        while inverse in taken:  # a relation of the user's own has this name
+            inverse += " (inverse)"
+        taken.add(inverse)
+        inverses.append(inverse)
     return Vocabulary([*relations.names, *inverses]), _doubled_inverse(len(relations))
 
 

@@ -1,11 +1,14 @@
-"""Names and their ids: an immutable list that finds a name fast and suggests near ones when it cannot."""
+"""Names and their ids: an immutable list that finds a name or a label fast and suggests near ones when it cannot."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cached_property
 
+import numpy as np
 import polars as pl
 
+from dpmpn.data.labels import TYPES_APART, Labels
+from dpmpn.data.names import Names
 from dpmpn.errors import DataError, UnknownName
 
 _NEAR_NAMES = 3
@@ -13,82 +16,171 @@ _NEAR_RATIO = 0.6
 _SHORTLIST = 200
 _MAX_GRAMS = 24
 _AMBIGUOUS = -1
+_SHOWN_AMBIGUOUS = 5
 
 
 class Vocabulary:
-    """An immutable list of distinct names; the id of a name is its position."""
+    """An immutable list of distinct names, with labels where there are any; the id of a name is its position."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._count = len(names)
-        self._read: Callable[[], Sequence[str]] = lambda: names
-        _ = self._ids  # duplicates are refused where they are made
+    def __init__(self, names: Sequence[str] | pl.Series) -> None:
+        self.packed = _packed(names)
+        self.labels: Labels | None = None
+        column = names if isinstance(names, pl.Series) else pl.Series(names, dtype=pl.String)
+        # Polars compares texts by their bytes, which is the order of code points.
+        self.ascending = bool((column.slice(1) > column.head(max(len(column) - 1, 0))).all())
+        if not self.ascending and column.n_unique() < len(column):
+            raise DataError(_duplicate_message(column.to_list()))
 
     @classmethod
-    def lazy(cls, count: int, read: Callable[[], Sequence[str]]) -> "Vocabulary":
-        """Make a vocabulary whose `count` names are read when one is first asked for."""
+    def opened(cls, packed: Names, ascending: bool) -> "Vocabulary":
+        """A vocabulary of saved names, which were distinct when they were saved."""
         vocabulary = cls.__new__(cls)
-        vocabulary._count, vocabulary._read = count, read
+        vocabulary.packed, vocabulary.ascending, vocabulary.labels = packed, ascending, None
         return vocabulary
 
     @classmethod
     def numbered(cls, count: int) -> "Vocabulary":
         """Make a vocabulary in which every id is its own name."""
-        return cls.lazy(count, lambda: [str(i) for i in range(count)])
+        return cls(pl.int_range(count, eager=True).cast(pl.String))
+
+    def labelled(self, labels: Labels | None) -> "Vocabulary":
+        """The same names with labels."""
+        vocabulary = Vocabulary.opened(self.packed, self.ascending)
+        vocabulary.labels = labels
+        return vocabulary
+
+    def extended(self, new: Sequence[str]) -> "Vocabulary":
+        """The same names with more after them."""
+        vocabulary = Vocabulary([*self.names, *new])
+        return vocabulary.labelled(self.labels.extended(len(new)) if self.labels else None)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """All names in the order of their ids."""
-        names = tuple(self._read())
-        if len(names) != self._count:
-            raise DataError(f"expected {self._count} names but read {len(names)}: build the graph again")
-        return names
+        return tuple(self.packed)
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        ids = {name: i for i, name in enumerate(self.names)}
-        if len(ids) != self._count:
-            raise DataError(_duplicate_message(self.names))
-        return ids
+        return {name: i for i, name in enumerate(self.names)}
 
     @cached_property
     def _folded_ids(self) -> dict[str, int]:
-        folded: dict[str, int] = {}
-        for i, name in enumerate(self.names):
-            key = name.casefold()
-            folded[key] = _AMBIGUOUS if key in folded else i
-        return folded
+        return _numbered_once([name.casefold() for name in self.names])
+
+    @cached_property
+    def _label_ids(self) -> dict[str, int]:
+        return _numbered_once(self._label_list())
+
+    @cached_property
+    def _folded_label_ids(self) -> dict[str, int]:
+        return _numbered_once([label and label.casefold() for label in self._label_list()])
 
     def __len__(self) -> int:
-        return self._count
+        return len(self.packed)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._ids
+        return isinstance(name, str) and self._find(name) >= 0
 
     def __repr__(self) -> str:
-        return f"Vocabulary({self._count} names)"
+        return f"Vocabulary({len(self)} names)"
 
     def name(self, id: int) -> str:
         """Name of an id."""
-        if not 0 <= id < self._count:
-            raise DataError(f"id {id} is outside 0..{self._count - 1}")
-        return self.names[id]
+        if not 0 <= id < len(self):
+            raise DataError(f"id {id} is outside 0..{len(self) - 1}")
+        return self.packed[id]
 
-    def id(self, name: str, kind: str = "entity") -> int:
-        """Id of a name; another spelling of its case is accepted where only one name fits."""
-        exact = self._ids.get(name)
-        if exact is not None:
-            return exact
-        folded = self._folded_ids.get(name.casefold(), _AMBIGUOUS)
-        if folded == _AMBIGUOUS:
-            raise UnknownName(kind, name, self.near(name))
-        return folded
+    def id(self, text: str, kind: str = "entity") -> int:
+        """Id of a name or a label; another spelling of its case is accepted where only one fits."""
+        found = self._find(text)
+        if found >= 0:
+            return found
+        folded = text.casefold()
+        for ids, wanted in (("_label_ids", text), ("_folded_ids", folded), ("_folded_label_ids", folded)):
+            found = getattr(self, ids).get(wanted, _AMBIGUOUS)
+            if found >= 0:
+                return found
+        if folded in self._folded_label_ids:
+            raise DataError(self._ambiguous_message(text, kind))
+        raise UnknownName(kind, text, self.near(text))
+
+    def ids(self, names: pl.Series) -> np.ndarray:
+        """Id of each of many names (labels do not count), -1 where there is no such name."""
+        known = pl.DataFrame(
+            {"name": self.names, "id": np.arange(len(self))}, {"name": pl.String, "id": pl.Int64}
+        )
+        asked = pl.DataFrame({"name": names.cast(pl.String)})
+        return asked.join(known, on="name", how="left", maintain_order="left")["id"].fill_null(-1).to_numpy()
 
     def near(self, name: str) -> list[str]:
-        """Up to three names that look like this one, nearest first."""
-        return near_names(name, self.names)
+        """Up to three names or labels that look like this one, nearest first."""
+        labels = [label for label in self._label_list() if label is not None]
+        return near_names(name, [*self.names, *labels] if labels else self.names)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether any id has a label."""
+        return self.labels is not None and self.labels.name.null_count() < len(self)
+
+    def label(self, id: int) -> str:
+        """What to show for an id: its label, or its name where it has none."""
+        return (self.labels.name[id] if self.labels is not None else None) or self.name(id)
+
+    def describe(self, id: int) -> str | None:
+        """Description of an id, where there is one."""
+        return self.labels.description[id] if self.labels is not None else None
+
+    @property
+    def types(self) -> pl.Series | None:
+        """Type of each id, several joined by " | "; None where nothing has a type."""
+        types = self.labels.type if self.labels is not None else None
+        return None if types is None or types.null_count() == len(types) else types
+
+    def of_type(self, type: str) -> np.ndarray:
+        """Ids of a type, ascending; case does not matter."""
+        if self.types is None:
+            raise DataError("this graph has no types; import it with --labels FILE that has a column 'type'")
+        parts = self.types.str.split(TYPES_APART)
+        found = parts.list.eval(pl.element().str.to_lowercase() == type.lower()).list.any().fill_null(False)
+        if not found.any():
+            raise UnknownName(
+                "type", type, near_names(type, parts.explode().drop_nulls().unique().sort().to_list())
+            )
+        return found.arg_true().to_numpy().astype(np.int64)
+
+    def _find(self, name: str) -> int:
+        return self.packed.find(name) if self.ascending else self._ids.get(name, -1)
+
+    def _label_list(self) -> list[str | None]:
+        return self.labels.name.to_list() if self.labels is not None else []
+
+    def _ambiguous_message(self, text: str, kind: str) -> str:
+        folded = text.casefold()
+        found = [i for i, label in enumerate(self._label_list()) if label and label.casefold() == folded]
+        shown = [f"{self.name(i)} ({self.describe(i) or self.label(i)})" for i in found[:_SHOWN_AMBIGUOUS]]
+        more = f" and {len(found) - len(shown)} more" if len(found) > len(shown) else ""
+        return (
+            f"'{text}' is the label of several: {', '.join(shown)}{more}; give the identifier of the {kind}"
+        )
+
+
+def _packed(names: Sequence[str] | pl.Series) -> Names:
+    try:
+        return Names.of(names)
+    except UnicodeEncodeError as error:
+        raise DataError(f"name {error.object!r:.120} cannot be written as UTF-8; rename it") from error
+
+
+def _numbered_once(texts: Sequence[str | None]) -> dict[str, int]:
+    """Position of each text, `_AMBIGUOUS` where it stands at several."""
+    ids: dict[str, int] = {}
+    for i, text in enumerate(texts):
+        if text is not None:
+            ids[text] = _AMBIGUOUS if text in ids else i
+    return ids
 
 
 def near_names(name: str, names: Sequence[str]) -> list[str]:

@@ -1,0 +1,100 @@
+"""A dataset on disk: the graph, the triples of the splits and a manifest with checksums; opened mapped.
+
+dataset.json          format, version, name, directions, counts; size and SHA-256 of the triples
+graph/                the training graph with its names and labels (see `storage`)
+triples/<split>.npy   train, valid and test: int32, n x 3 (head, relation, tail); candidates.npy for a task
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpmpn.data.arrays import check_range, open_array, save_array
+from dpmpn.data.candidates import UNKNOWN_ENTITY, Candidates
+from dpmpn.data.dataset import SPLITS, Dataset
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.storage import open_graph, write_graph
+from dpmpn.errors import DataError
+from dpmpn.files import check_fingerprints, check_version, fingerprints, read_json, write_json
+
+MANIFEST, GRAPH, TRIPLES = "dataset.json", "graph", "triples"
+FORMAT = "dpmpn-dataset"
+VERSION = 1
+_CANDIDATES = "candidates"
+_ADVICE = "copy the folder again from where it is whole, or make it anew"
+
+
+def write_dataset(dataset: Dataset, folder: Path) -> None:
+    """Write the files of a dataset into a folder."""
+    for name in (GRAPH, TRIPLES):
+        (folder / name).mkdir()
+    write_graph(dataset.graph, folder / GRAPH)
+    arrays = {split: dataset.split(split) for split in SPLITS}
+    if dataset.candidates is not None:
+        asked = dataset.candidates
+        arrays[_CANDIDATES] = np.stack([asked.heads, asked.tails, asked.positive], 1)  # n x 3
+    for name, array in arrays.items():
+        save_array(folder / _file(name), np.asarray(array, np.int32))
+    files = fingerprints(folder, [_file(name) for name in arrays])
+    write_json(folder / MANIFEST, _description(dataset) | {"files": files})
+
+
+def open_dataset(folder: str | Path) -> Dataset:
+    """Open a dataset from its folder alone, after its files proved to be those that were written."""
+    folder = Path(folder)
+    path = folder / MANIFEST
+    values = read_json(path, _ADVICE, DataError)
+    check_version(path, values, FORMAT, VERSION, _ADVICE, DataError)
+    relation = values.get("relation")
+    arrays = [*SPLITS, *([_CANDIDATES] if relation is not None else [])]
+    check_fingerprints(folder, values.get("files"), [_file(name) for name in arrays], _ADVICE, DataError)
+    graph = open_graph(folder / GRAPH)
+    train, valid, test = (_open_triples(folder / _file(split), graph, values.get(split)) for split in SPLITS)
+    if not isinstance(values.get("name"), str) or not isinstance(values.get("both_directions"), bool):
+        raise DataError(f"{path} does not say the dataset's name and directions; {_ADVICE}")
+    candidates = None if relation is None else _open_candidates(folder, graph, values)
+    return Dataset(values["name"], graph, train, valid, test, values["both_directions"], candidates, folder)
+
+
+def _file(name: str) -> str:
+    return f"{TRIPLES}/{name}.npy"
+
+
+def _description(dataset: Dataset) -> dict[str, Any]:
+    asked = dataset.candidates
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": dataset.name,
+        "both_directions": dataset.both_directions,
+        "relation": asked.relation if asked else None,  # what a task asks
+        "candidates": len(asked) if asked else None,
+        "entities": dataset.graph.n_entities,
+        "relations": dataset.graph.n_forward,
+        "edges": dataset.graph.n_edges,
+        **{split: len(dataset.split(split)) for split in SPLITS},
+    }
+
+
+def _open_rows(path: Path, count: Any) -> np.ndarray:
+    if type(count) is not int or not 0 <= count < 2**48:
+        raise DataError(f"{MANIFEST} says that {path} has {count!r:.60} rows; {_ADVICE}")
+    return open_array(path, (np.int32,), (count, 3), _ADVICE)
+
+
+def _open_triples(path: Path, graph: KnowledgeGraph, count: Any) -> np.ndarray:
+    triples = _open_rows(path, count)
+    for column, limit in enumerate((graph.n_entities, graph.n_relations, graph.n_entities)):
+        check_range(path, triples[:, column], 0, limit, _ADVICE)
+    return triples
+
+
+def _open_candidates(folder: Path, graph: KnowledgeGraph, values: dict[str, Any]) -> Candidates:
+    relation, path = values["relation"], folder / _file(_CANDIDATES)
+    if type(relation) is not int or not 0 <= relation < graph.n_relations:
+        raise DataError(f"{folder / MANIFEST} names no relation of the graph; {_ADVICE}")
+    heads, tails, positive = np.ascontiguousarray(_open_rows(path, values.get("candidates")).T)
+    for column in (heads, tails):
+        check_range(path, column, UNKNOWN_ENTITY, graph.n_entities, _ADVICE)
+    return Candidates(relation, heads, tails, positive.astype(bool))

@@ -1,0 +1,168 @@
+"""Files and folders that are there whole or not at all: written beside, synced to the disk, then renamed."""
+
+import hashlib
+import json
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dpmpn.errors import DpmpnError, RunError
+
+TEMPORARY_SUFFIX = ".partial"
+_MAX_JSON_BYTES = 1 << 26  # manifests are small; what is larger is not one
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file in the same folder, then put it in the place of `path`."""
+    temporary = path.with_name(f".{path.name}{TEMPORARY_SUFFIX}")
+    try:
+        write(temporary)
+        sync(temporary)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync(path.parent)
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A new folder to fill, which takes its name only once everything in it is on the disk.
+
+    The name may be that of an empty folder. What killed processes of this machine left beside it is removed.
+    """
+    _refuse_used(folder)
+    temporary = folder.with_name(f".{folder.name}.{socket.gethostname()}-{os.getpid()}{TEMPORARY_SUFFIX}")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(folder)
+        temporary.mkdir()
+        yield temporary
+        for path in sorted(temporary.rglob("*")):
+            sync(path)
+        sync(temporary)
+        _refuse_used(folder)
+        os.rename(temporary, folder)
+        sync(folder.parent)
+    except OSError as error:
+        raise RunError(f"cannot write {folder}: {error.strerror or error}; choose another --out") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write values as JSON."""
+    text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    write_whole(path, lambda temporary: temporary.write_text(text, "utf-8"))
+
+
+def read_json(path: Path, advice: str, error: type[DpmpnError] = RunError) -> dict[str, Any]:
+    """Read a JSON object; `advice` says what to do where it is missing or broken."""
+    try:
+        if path.stat().st_size > _MAX_JSON_BYTES:
+            raise error(f"{path} is too large to be what it should be; {advice}")
+        values = json.loads(path.read_bytes())
+    except FileNotFoundError as missing:
+        raise error(f"{path} is missing; {advice}") from missing
+    except (OSError, ValueError, RecursionError) as broken:
+        raise error(f"{path} cannot be read ({str(broken) or 'nested too deep'}); {advice}") from broken
+    if not isinstance(values, dict):
+        raise error(f"{path} does not hold a JSON object; {advice}")
+    return values
+
+
+def check_version(
+    path: Path, values: Mapping[str, Any], format: str, version: int, advice: str, error: type[DpmpnError]
+) -> None:
+    """Refuse a manifest of another format or version than the one this program writes."""
+    found = values.get("version")
+    if values.get("format") != format:
+        raise error(f"{path} is of format {values.get('format')!r:.60}, not '{format}'; {advice}")
+    if type(found) is int and found > version:
+        raise error(
+            f"{path} was written by a newer dpmpn (version {found} of the format; this one reads {version}): "
+            "update dpmpn"
+        )
+    if type(found) is not int or found != version:
+        raise error(f"{path} is version {found!r:.60} of the format, this dpmpn reads {version}; {advice}")
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fingerprints(folder: Path, names: list[str]) -> dict[str, dict[str, Any]]:
+    """Size and SHA-256 of files in a folder, for its manifest."""
+    with ThreadPoolExecutor() as threads:  # hashing runs outside the interpreter's lock
+        digests = threads.map(sha256_of, (folder / name for name in names))
+        return {
+            name: {"bytes": (folder / name).stat().st_size, "sha256": digest}
+            for name, digest in zip(names, digests, strict=True)
+        }
+
+
+def check_fingerprints(
+    folder: Path, expected: Any, names: list[str], advice: str, error: type[DpmpnError]
+) -> None:
+    """Refuse a folder in which one of the named files is not the one its manifest describes."""
+    if not isinstance(expected, dict):
+        raise error(f"the manifest of {folder} does not list its files; {advice}")
+    for name in names:
+        path, wanted = folder / name, expected.get(name)
+        if not isinstance(wanted, dict):
+            raise error(f"the manifest of {folder} does not list {name}; {advice}")
+        if not path.is_file():
+            raise error(f"{path} is missing; {advice}")
+        if path.stat().st_size != wanted.get("bytes"):
+            size = path.stat().st_size
+            raise error(f"{path} has {size} bytes instead of {wanted.get('bytes')!r:.40}; {advice}")
+    try:
+        found = fingerprints(folder, names)
+    except OSError as broken:
+        raise error(f"{folder} cannot be read ({broken}); {advice}") from broken
+    for name in names:
+        if found[name]["sha256"] != expected[name].get("sha256"):
+            raise error(f"{folder / name} was changed: its SHA-256 is not the manifest's; {advice}")
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, survive a power cut."""
+    if path.is_dir() and os.name != "posix":
+        return  # elsewhere a folder cannot be synced
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _refuse_used(folder: Path) -> None:
+    """Refuse a name that is taken, unless by an empty folder."""
+    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+        raise RunError(f"{folder} exists already and is not empty; choose another --out or remove it first")
+
+
+def _remove_leftovers(folder: Path) -> None:
+    host = socket.gethostname()
+    for left in folder.parent.glob(f".{folder.name}.{host}-*{TEMPORARY_SUFFIX}"):
+        pid = left.name.removesuffix(TEMPORARY_SUFFIX).rpartition("-")[2]
+        if pid.isdigit() and not _alive(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
