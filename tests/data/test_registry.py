@@ -5,6 +5,11 @@ from dpmpn.data.registry import DATASETS, ROOT_VARIABLE, find_dataset, known_dat
 from dpmpn.errors import DataError, UnknownName
 
 
+@pytest.fixture(autouse=True)
+def no_fetched_datasets(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+
+
 @pytest.mark.parametrize(
     ("spelling", "name"),
     [

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from dpmpn.data.downloads import listing
 from dpmpn.data.vocabulary import near_names
 from dpmpn.errors import DataError, UnknownName
 
@@ -35,28 +36,35 @@ class Entry:
     note: str = ""
 
     def folder(self) -> Path | None:
-        """Folder of the dataset, or None where the root folder is not set."""
+        """Folder of the dataset; where it is in none of the roots, where $DPMPN_DATA would have it."""
         if self.kind == "bundled":
             return Path(__file__).parent / self.location
-        root = os.environ.get(ROOT_VARIABLE)
-        return Path(root) / self.location if root else None
+        found = (root / self.location for root in roots() if (root / self.location).is_dir())
+        wanted = roots()[0] / self.location if os.environ.get(ROOT_VARIABLE) else None
+        return next(found, wanted)
 
     def existing_folder(self) -> Path:
         """Folder of the dataset, which must be there."""
         folder = self.folder()
         if folder is None:
             raise DataError(
-                f"${ROOT_VARIABLE} is not set, and dataset '{self.name}' is looked for below it; set it to "
-                f"the folder that holds '{self.location}', or give a folder instead of a name"
+                f"${ROOT_VARIABLE} is not set, and {default_root()} has no dataset '{self.name}'; {self._advice()}"
             )
         if not folder.is_dir():
             raise DataError(f"dataset '{self.name}' is not here: {folder} is not a folder; {self._advice()}")
         return folder
 
+    def can_be_fetched(self) -> bool:
+        """Whether `dpmpn datasets fetch` knows where to get it."""
+        listed = listing(self.location) if self.kind != "bundled" else None
+        return listed is not None and listed.can_be_fetched
+
     def _advice(self) -> str:
         if self.kind == "bundled":
             return "it comes with the package, so install the package again"
-        advice = f"put its files there or point ${ROOT_VARIABLE} to another folder"
+        advice = f"point ${ROOT_VARIABLE} to the folder that holds '{self.location}'"
+        if self.can_be_fetched():
+            advice = f"fetch it with `dpmpn datasets fetch {self.name}`, or {advice}"
         return f"{advice}. {self.note}" if self.note else advice
 
 
@@ -67,6 +75,7 @@ class DatasetRow(NamedTuple):
     preset: str | None
     folder: Path | None
     kind: str
+    can_be_fetched: bool
 
 
 _TASKS = (
@@ -140,7 +149,20 @@ def known_dataset(name: str) -> Entry:
 
 def list_datasets() -> list[DatasetRow]:
     """All known datasets and where they were found."""
-    return [DatasetRow(e.name, e.preset, _found(e.folder()), e.kind) for e in _ENTRIES]
+    return [DatasetRow(e.name, e.preset, _found(e.folder()), e.kind, e.can_be_fetched()) for e in _ENTRIES]
+
+
+def roots() -> list[Path]:
+    """The folders datasets are looked for in; the first one is where they are fetched to."""
+    given = os.environ.get(ROOT_VARIABLE)
+    return [Path(given), default_root()] if given else [default_root()]
+
+
+def default_root() -> Path:
+    """The folder of this user's datasets."""
+    given = os.environ.get("XDG_DATA_HOME", "")
+    # Relative ones are to be ignored, says the XDG specification.
+    return Path(given if os.path.isabs(given) else os.path.expanduser("~/.local/share")) / "dpmpn"
 
 
 def _found(folder: Path | None) -> Path | None:
