@@ -42,7 +42,7 @@ class KnowledgeGraph:
             relations, inverse = _doubled(relations)
         else:
             inverse = _inverse_by_name(relations)
-        heads, edge_relations, tails = _sorted_unique(triples, len(entities), len(relations))
+        heads, edge_relations, tails = sorted_unique(triples, len(entities), len(relations))
         offsets = np.zeros(len(entities) + 1, np.int64)
         np.cumsum(np.bincount(heads, minlength=len(entities)), out=offsets[1:])
         relation_type = np.int16 if len(relations) <= np.iinfo(np.int16).max else np.int32
@@ -214,7 +214,7 @@ def _inverse_by_name(relations: Vocabulary) -> np.ndarray:
     return inverse
 
 
-def _sorted_unique(
+def sorted_unique(
     triples: np.ndarray, n_entities: int, n_relations: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Heads, relations and tails sorted by (head, relation, tail), each triple once."""

@@ -64,8 +64,8 @@ def open_graph(folder: str | Path) -> KnowledgeGraph:
     """Open a saved graph, mapped, after its files proved to be those that were written."""
     folder = Path(folder)
     manifest = _read_manifest(folder)
-    labels = [file for file in _LABELS.values() if file in (manifest.get("files") or {})]
-    check_fingerprints(folder, manifest.get("files"), [*_FILES, *labels], _ADVICE, DataError)
+    labels = [file for file in _LABELS.values() if file in manifest["files"]]
+    check_fingerprints(folder, manifest["files"], [*_FILES, *labels], _ADVICE, DataError)
     n_entities, n_relations, n_edges = (manifest[key] for key in _COUNTS)
     lengths = {"offsets": n_entities + 1, "relations": n_edges, "tails": n_edges, "inverse": n_relations}
     arrays = {
@@ -103,6 +103,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     for key in _COUNTS:
         if type(manifest.get(key)) is not int or not 0 <= manifest[key] < 2**48:
             raise DataError(f"{path}: '{key}' is {manifest.get(key)!r:.60}, not a count; {_ADVICE}")
+    if not isinstance(manifest.get("files"), dict):
+        raise DataError(f"{path} does not list its files; {_ADVICE}")
     return manifest
 
 

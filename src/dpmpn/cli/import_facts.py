@@ -1,0 +1,232 @@
+"""`dpmpn import`: makes a dataset of files, an endpoint or a database."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpmpn.cli.output import JsonTarget, Output
+from dpmpn.cli.progress import Meter, duration
+from dpmpn.data.dataset import SPLITS
+from dpmpn.errors import ConfigError, DataError
+
+_MEGABYTE = 1_000_000
+
+
+def command(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="files (.tsv .csv .txt .jsonl .json .parquet .nt .nq .ttl .trig .rdf .jsonld, also .gz .zst .zip), "
+            "a folder with train, valid and test files, a SPARQL endpoint (https://...), or a database "
+            "(sqlite:///..., postgresql://...)",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="GRAPH_DIR", help="folder to make")],
+    valid: Annotated[
+        list[str] | None, typer.Option("--valid", metavar="SOURCE", help="validation facts, read like SOURCE")
+    ] = None,
+    test: Annotated[
+        list[str] | None, typer.Option("--test", metavar="SOURCE", help="test facts, read like SOURCE")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns", metavar="HEAD,RELATION,TAIL", help="names of the columns, or positions from 1"
+        ),
+    ] = None,
+    separator: Annotated[
+        str | None,
+        typer.Option("--separator", metavar="CHAR", help="between columns; found out if not given"),
+    ] = None,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="whether the first line names the columns")
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option("--format", metavar="NAME", help="of files whose name does not tell, such as csv"),
+    ] = None,
+    query: Annotated[
+        str | None,
+        typer.Option(
+            "--query", metavar="TEXT|@FILE", help="what to ask an endpoint or a database for: three columns"
+        ),
+    ] = None,
+    literals: Annotated[
+        str,
+        typer.Option(
+            "--literals", metavar="drop|keep", help="values in RDF, such as numbers: left out, or nodes"
+        ),
+    ] = "drop",
+    skip_bad: Annotated[
+        bool,
+        typer.Option(
+            "--skip-bad", help="leave out lines that cannot be read, and count them, instead of ending"
+        ),
+    ] = False,
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="what identifiers are called: id, name, description, type (tsv csv json)",
+        ),
+    ] = None,
+    split: Annotated[
+        str,
+        typer.Option(
+            "--split",
+            metavar="random|time|none",
+            help="what is held out where --valid and --test are not given",
+        ),
+    ] = "random",
+    valid_share: Annotated[
+        float,
+        typer.Option(
+            "--valid-share", min=0, max=1, metavar="NUMBER", help="share of facts held out for validation"
+        ),
+    ] = 0.05,
+    test_share: Annotated[
+        float,
+        typer.Option(
+            "--test-share", min=0, max=1, metavar="NUMBER", help="share of facts held out for testing"
+        ),
+    ] = 0.05,
+    time_column: Annotated[
+        str | None, typer.Option("--time-column", metavar="NAME", help="column of times, for --split time")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, metavar="INT", help="key of the random split")] = 0,
+    inductive: Annotated[
+        bool,
+        typer.Option("--inductive", help="hold out facts of entities without any training fact, too"),
+    ] = False,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="TEXT", help="of the dataset; default: of the folder")
+    ] = None,
+    json: JsonTarget = None,
+) -> None:
+    """Make a dataset of files, a SPARQL endpoint or a database: read, split, checked for leaks, ready to train on.
+
+    For example: dpmpn import facts.csv --labels names.tsv --out graphs/mine, then dpmpn train graphs/mine --out
+    runs/mine. What was read, left out and why is printed, and kept in GRAPH_DIR/import.json.
+    """
+    from dpmpn.data.importer import SplitChoice, import_dataset
+    from dpmpn.data.label_files import read_labels
+    from dpmpn.data.sources.base import ReadOptions
+    from dpmpn.data.sources.choose import open_source
+
+    output = Output(json)
+    _check_choice("--split", split, ("random", "time", "none"))
+    _check_choice("--literals", literals, ("drop", "keep"))
+    if valid_share + test_share >= 1:
+        raise ConfigError(
+            f"--valid-share and --test-share are {valid_share + test_share:g} together; leave facts to train on"
+        )
+    options = ReadOptions(
+        format=format,
+        columns=_three(columns),
+        separator=_unescaped(separator),
+        header=header,
+        time_column=time_column,
+        query=_query_text(query),
+        literals=literals,  # type: ignore[arg-type]
+        on_error="skip" if skip_bad else "stop",
+    )
+    given = _by_split(sources, valid or [], test or [])
+    opened = {
+        which: [open_source(source, options) for source in group] for which, group in given.items() if group
+    }
+    import polars as pl
+
+    named = pl.concat([read_labels(path) for path in labels]) if labels else None
+    choice = SplitChoice(split, valid_share, test_share, seed, transductive=not inductive)  # type: ignore[arg-type]
+    with Meter(output, "read MB") as meter:
+
+        def tick(done: int, total: int | None, facts: int) -> None:
+            meter.show(done // _MEGABYTE, max(total or done, 1) // _MEGABYTE, f"{facts:,} facts")
+
+        report = import_dataset(opened, out, name=name, labels=named, split=choice, progress=tick)
+    output.result(report, lambda: _show(output, report, out))
+
+
+def _by_split(sources: list[str], valid: list[str], test: list[str]) -> dict[str, list[str]]:
+    """Sources of each split; a folder stands for its train, valid and test files."""
+    folders = [source for source in sources if Path(source).is_dir()]
+    if not folders:
+        return {"train": sources, "valid": valid, "test": test}
+    if len(sources) > 1 or valid or test:
+        raise ConfigError(f"{folders[0]} is a folder: give it alone, or name the files in it")
+    folder = Path(folders[0])
+    stems = {"train": ("train",), "valid": ("valid", "dev", "val"), "test": ("test",)}
+    found = {
+        which: sorted(
+            str(file)
+            for file in folder.iterdir()
+            if file.is_file() and file.name.split(".")[0] in stems[which]
+        )
+        for which in SPLITS
+    }
+    if not found["train"]:
+        raise DataError(f"{folder}: has no file train.*; name the files to read")
+    return found
+
+
+def _three(columns: str | None) -> tuple[str, str, str] | None:
+    if columns is None:
+        return None
+    parts = [part.strip() for part in columns.split(",")]
+    if len(parts) != 3 or not all(parts):
+        raise ConfigError(
+            f"--columns '{columns}' must name three columns, such as subject,predicate,object or 1,2,3"
+        )
+    return parts[0], parts[1], parts[2]
+
+
+def _unescaped(separator: str | None) -> str | None:
+    return {"\\t": "\t", "tab": "\t", "space": " "}.get(separator, separator) if separator else None
+
+
+def _query_text(query: str | None) -> str | None:
+    if query is None or not query.startswith("@"):
+        return query
+    path = Path(query[1:])
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: the query cannot be read ({error})") from error
+
+
+def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(f"{option} must be {', '.join(choices[:-1])} or {choices[-1]}, not '{value}'")
+
+
+def _show(output: Output, report: dict[str, Any], out: Path) -> None:
+    for source in report["sources"]:
+        output.say(f"{source['source']}: {source['read']:,} read")
+        for reason, count in source["skipped"].items():
+            example = source["examples"].get(reason)
+            output.say(f"  {count:,} left out: {reason}" + (f", such as {example}" if example else ""))
+    if report["duplicates"]:
+        output.say(f"{report['duplicates']:,} duplicates left out")
+    output.say(
+        f"{report['name']}: {report['entities']:,} entities, {report['relations']:,} relations; "
+        f"triples: {report['train']:,} train, {report['valid']:,} valid, {report['test']:,} test"
+    )
+    if report["labelled_entities"]:
+        output.say(f"{report['labelled_entities']:,} entities have labels")
+    output.say(f"split: {report['split']}")
+    for which in ("valid", "test"):
+        leaks = report["leakage"][which]
+        if leaks:
+            shares = leaks["shares"]
+            output.say(
+                f"{which}: {shares['leaked']:.1%} stand in train already or as an inverse; "
+                f"{shares['joined']:.1%} join a pair that a training fact joins (PME)"
+            )
+    for pair in report["leakage"]["relation_pairs"][:3]:
+        output.say(f"  '{pair['relation']}' and '{pair['other']}' repeat each other ({pair['kind']})")
+    output.say(
+        f"Made {out} in {duration(report['seconds'])}. Train on it with: dpmpn train {out} --out runs/{report['name']}"
+    )

@@ -1,0 +1,193 @@
+"""From sources of facts to a dataset on disk: read, number, split, check for leaks, write whole, and report."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from dpmpn.data.dataset import SPLITS, Dataset
+from dpmpn.data.dataset_folder import write_dataset
+from dpmpn.data.encoder import Encoder
+from dpmpn.data.graph import KnowledgeGraph, sorted_unique
+from dpmpn.data.leakage import leakage
+from dpmpn.data.sources.base import COLUMNS, TIME, Source
+from dpmpn.data.splits import Split, random_split, time_split
+from dpmpn.data.times import parse_times
+from dpmpn.data.vocabulary import Vocabulary
+from dpmpn.errors import DataError
+from dpmpn.files import whole_folder, write_json
+
+REPORT = "import.json"
+Tick = Callable[[int, int | None, int], None]
+"""Told how much was read, how much there is (None where a source cannot tell), and how many facts that were."""
+
+
+@dataclass(frozen=True)
+class SplitChoice:
+    """How facts are divided where no validation and test facts are given."""
+
+    by: Literal["random", "time", "none"] = "random"
+    valid_share: float = 0.05
+    test_share: float = 0.05
+    seed: int = 0
+    transductive: bool = True
+
+
+def import_dataset(
+    sources: Mapping[
+        str, Sequence[Source]
+    ],  # by split; those of "train" hold all facts where others are missing
+    out: str | Path,
+    *,
+    name: str | None = None,
+    labels: pl.DataFrame | None = None,  # columns of LABELS; they go before what the sources say
+    split: SplitChoice | None = None,
+    progress: Tick | None = None,
+) -> dict[str, Any]:
+    """Read sources into a dataset folder, which is there whole or not at all; the report lies in it, too."""
+    started = time.perf_counter()
+    out = Path(out)
+    with whole_folder(out) as folder:
+        dataset, report = read_dataset(
+            sources, name=name or out.resolve().name, labels=labels, split=split, progress=progress
+        )
+        write_dataset(dataset, folder)
+        report["seconds"] = round(time.perf_counter() - started, 2)
+        write_json(folder / REPORT, report)
+    return report
+
+
+def read_dataset(
+    sources: Mapping[str, Sequence[Source]],
+    *,
+    name: str = "mine",
+    labels: pl.DataFrame | None = None,
+    split: SplitChoice | None = None,
+    progress: Tick | None = None,
+) -> tuple[Dataset, dict[str, Any]]:
+    """Read sources into a dataset in memory, with a report of what was read, left out and why."""
+    encoder = Encoder()
+    times = _read(encoder, sources, progress)
+    entities, relations, triples = encoder.finish()
+    counted = {which: len(rows) for which, rows in triples.items()}
+    if not counted.get("train"):
+        raise DataError(_nothing_read([source for given in sources.values() for source in given]))
+    if set(sources) == {"train"}:
+        facts = triples["train"]
+        train, times = (
+            (_distinct(facts, entities, relations), None) if times is None else _earliest(facts, times)
+        )
+        chosen = _split(train, times, entities, relations, split or SplitChoice())
+        triples = {which: train[chosen.assignment == number] for number, which in enumerate(SPLITS)}
+        sentence = chosen.sentence
+    else:
+        triples = {which: _distinct(rows, entities, relations) for which, rows in triples.items()}
+        sentence = "as given"
+    repeated = sum(counted.values()) - sum(map(len, triples.values()))
+    graph = KnowledgeGraph.from_ids(triples["train"], entities, relations)
+    found = [frame for given in sources.values() for source in given if (frame := source.labels()).height]
+    known = (
+        pl.concat([*([] if labels is None else [labels]), *found]) if found or labels is not None else None
+    )
+    graph = graph if known is None else graph.labelled(known)
+    none = np.empty((0, 3), np.int32)
+    dataset = Dataset(name, graph, *(triples.get(which, none) for which in SPLITS), both_directions=True)
+    return dataset, _report(dataset, sources, repeated, sentence)
+
+
+def _read(
+    encoder: Encoder, sources: Mapping[str, Sequence[Source]], progress: Tick | None
+) -> np.ndarray | None:
+    """Read all sources; the times of the training facts where there are any."""
+    everything = [source for given in sources.values() for source in given]
+    times: list[pl.Series] = []
+    for which in SPLITS:
+        for source in sources.get(which, ()):
+            for batch in source.batches():
+                encoder.add(which, batch.select(COLUMNS))
+                if TIME in batch.columns and which == "train":
+                    times.append(batch[TIME])
+                if progress is not None:
+                    progress(*_position(everything), encoder.count)
+    if not times:
+        return None
+    return parse_times(pl.concat(times))
+
+
+def _position(sources: Sequence[Source]) -> tuple[int, int | None]:
+    positions = [source.position() for source in sources]
+    totals = [total for _, total in positions]
+    return sum(done for done, _ in positions), None if None in totals else sum(totals)  # type: ignore[arg-type]
+
+
+def _distinct(triples: np.ndarray, entities: Vocabulary, relations: Vocabulary) -> np.ndarray:
+    """Each triple once, sorted."""
+    columns = sorted_unique(triples, len(entities), len(relations))
+    return np.stack(columns, axis=1, dtype=np.int32, casting="unsafe")
+
+
+def _earliest(triples: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each triple once, sorted, and the earliest of its times."""
+    order = np.lexsort((times, *triples.T[::-1]))
+    triples, times = triples[order], times[order]
+    first = np.ones(len(triples), bool)
+    first[1:] = (triples[1:] != triples[:-1]).any(axis=1)
+    return triples[first], times[first]
+
+
+def _split(
+    triples: np.ndarray,
+    times: np.ndarray | None,
+    entities: Vocabulary,
+    relations: Vocabulary,
+    choice: SplitChoice,
+) -> Split:
+    sizes = len(entities), len(relations)
+    shares = choice.valid_share, choice.test_share
+    if choice.by == "none":
+        return Split(
+            np.zeros(len(triples), np.int8), 0, 0, 0, "all facts are for training; nothing is held out"
+        )
+    if choice.by == "time":
+        if times is None:
+            raise DataError("splitting by time needs a column of times; name it with --time-column")
+        return time_split(triples, times, *sizes, *shares, transductive=choice.transductive)
+    return random_split(triples, *sizes, *shares, choice.seed, transductive=choice.transductive)
+
+
+def _nothing_read(sources: Sequence[Source]) -> str:
+    skipped = [
+        f"{count} left out: {reason}"
+        for source in sources
+        for reason, count in source.account.skipped.items()
+    ]
+    names = ", ".join(source.account.source for source in sources)
+    why = f" ({'; '.join(skipped[:3])})" if skipped else ""
+    return f"no facts were read from {names}{why}; check the format, the columns and the query"
+
+
+def _report(
+    dataset: Dataset, sources: Mapping[str, Sequence[Source]], repeated: int, sentence: str
+) -> dict[str, Any]:
+    graph = dataset.graph
+    return {
+        "name": dataset.name,
+        "sources": [
+            {"split": which, **asdict(source.account)} for which, given in sources.items() for source in given
+        ],
+        "entities": graph.n_entities,
+        "relations": graph.n_forward,
+        **{which: len(dataset.split(which)) for which in SPLITS},
+        "duplicates": repeated,
+        "labelled_entities": _labelled(graph.entities),
+        "split": sentence,
+        "leakage": leakage(dataset),
+    }
+
+
+def _labelled(vocabulary: Vocabulary) -> int:
+    return 0 if vocabulary.labels is None else len(vocabulary) - vocabulary.labels.name.null_count()

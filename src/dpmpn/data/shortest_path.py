@@ -1,0 +1,138 @@
+"""Lengths of shortest paths between pairs of entities, edges walked in both directions."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+import numpy as np
+from numba import njit
+
+from dpmpn.data.graph import KnowledgeGraph
+
+UNREACHABLE = -1
+_BLOCK = 128  # pairs a thread takes at once: progress is shown between blocks
+
+
+def shortest_paths(
+    graph: KnowledgeGraph,
+    heads: np.ndarray,
+    tails: np.ndarray,
+    progress: Callable[[int, int], object] | None = None,
+    threads: int | None = None,
+) -> np.ndarray:
+    """Number of edges on a shortest path of each pair: 0 to the entity itself, -1 where no path leads there."""
+    offsets, neighbours = both_directions(graph)
+    part = components(offsets, neighbours)
+    lengths = np.full(len(heads), UNREACHABLE, np.int32)  # pairs
+    # Within a component a path exists; without this test, a pair in two large components would walk one of them.
+    joined = np.flatnonzero(part[heads] == part[tails])
+    starts = range(0, len(joined), _BLOCK)
+    threads = max(1, min(threads or os.cpu_count() or 1, len(starts)))
+    spaces = [_workspace(graph.n_entities) for _ in range(threads)]
+
+    def measure(start: int) -> int:
+        block = joined[start : start + _BLOCK]
+        space = spaces.pop()  # there are as many as threads
+        lengths[block] = _search(offsets, neighbours, heads[block], tails[block], 2 * start, *space)
+        spaces.append(space)
+        return len(block)
+
+    with ThreadPoolExecutor(threads) as pool:
+        done = len(heads) - len(joined)
+        for finished in as_completed([pool.submit(measure, start) for start in starts]):
+            done += finished.result()
+            if progress is not None:
+                progress(done, len(heads))
+    return lengths
+
+
+def both_directions(graph: KnowledgeGraph) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets and neighbours of a graph whose edges lead both ways, as they are stored where inverses were added."""
+    if graph.n_forward < graph.n_relations:
+        return graph.offsets, graph.tails
+    heads = np.repeat(np.arange(graph.n_entities, dtype=np.int32), np.diff(graph.offsets))
+    ends = np.concatenate([heads, graph.tails])  # 2 n_edges
+    order = np.argsort(ends, kind="stable")
+    offsets = np.zeros(graph.n_entities + 1, np.int64)
+    np.cumsum(np.bincount(ends, minlength=graph.n_entities), out=offsets[1:])
+    return offsets, np.concatenate([graph.tails, heads])[order]
+
+
+@njit(nogil=True, cache=True)
+def components(offsets, neighbours):
+    """The smallest entity of each entity's connected component."""
+    parent = np.arange(len(offsets) - 1, dtype=np.int32)
+    for entity in range(len(parent)):
+        for edge in range(offsets[entity], offsets[entity + 1]):
+            first, second = _root(parent, entity), _root(parent, neighbours[edge])
+            parent[max(first, second)] = min(first, second)
+    for entity in range(len(parent)):
+        parent[entity] = _root(parent, entity)
+    return parent
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _root(parent, entity):
+    while parent[entity] != entity:
+        parent[entity] = parent[parent[entity]]  # halves the way for the next one who asks
+        entity = parent[entity]
+    return entity
+
+
+def _workspace(n_entities: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Who reached an entity last, and room for the entities reached from the head and from the tail."""
+    reached = np.full(n_entities, -1, np.int64)
+    return reached, np.empty(n_entities, np.int32), np.empty(n_entities, np.int32)
+
+
+@njit(nogil=True, cache=True)
+def _search(offsets, neighbours, heads, tails, mark, reached, from_head, from_tail):
+    """Lengths of pairs that are known to be joined.
+
+    Whole levels are expanded, from the side whose outermost level has fewer edges. Before two sides of depths a and b
+    meet, no path is as short as a + b; so the first entity that both reach lies on a path of length a + b + 1. Each
+    search marks entities with two numbers of its own, from `mark` on, so that nothing is cleared between searches.
+    """
+    lengths = np.empty(len(heads), np.int32)
+    for pair in range(len(heads)):
+        head, tail, own_mark = heads[pair], tails[pair], mark + 2 * pair
+        if head == tail:
+            lengths[pair] = 0
+            continue
+        from_head[0], from_tail[0] = head, tail
+        reached[head], reached[tail] = own_mark, own_mark + 1
+        head_start, head_stop, head_edges = 0, 1, offsets[head + 1] - offsets[head]
+        tail_start, tail_stop, tail_edges = 0, 1, offsets[tail + 1] - offsets[tail]
+        length, met = 0, False
+        # In a component both sides grow until they meet; a damaged graph with edges one way ends the search, too.
+        while not met and head_stop > head_start and tail_stop > tail_start:
+            length += 1
+            if head_edges <= tail_edges:
+                start, head_start = head_start, head_stop
+                head_stop, head_edges, met = _level(
+                    offsets, neighbours, reached, from_head, start, head_stop, own_mark, own_mark + 1
+                )
+            else:
+                start, tail_start = tail_start, tail_stop
+                tail_stop, tail_edges, met = _level(
+                    offsets, neighbours, reached, from_tail, start, tail_stop, own_mark + 1, own_mark
+                )
+        lengths[pair] = length if met else UNREACHABLE
+    return lengths
+
+
+@njit(nogil=True, cache=True)
+def _level(offsets, neighbours, reached, queue, start, stop, own, other):
+    """Append what queue[start:stop] reaches newly; the queue's new end, the new ones' edges, and whether we met."""
+    end, edges = stop, 0
+    for at in range(start, stop):
+        for edge in range(offsets[queue[at]], offsets[queue[at] + 1]):
+            entity = neighbours[edge]
+            if reached[entity] == other:
+                return end, edges, True
+            if reached[entity] != own:
+                reached[entity] = own
+                queue[end] = entity
+                end += 1
+                edges += offsets[entity + 1] - offsets[entity]
+    return end, edges, False

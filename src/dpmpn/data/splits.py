@@ -1,0 +1,209 @@
+"""Splits of facts into train, valid and test: at random or by time, and nothing held out that train knows nothing of.
+
+A transductive split holds out a fact only where its head, its tail and its relation have a training fact each. What
+is drawn depends on the facts and the seed, not on the order of the rows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from dpmpn.errors import ConfigError
+
+TRAIN, VALID, TEST = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Where each fact goes, and why."""
+
+    assignment: np.ndarray  # int8, one per fact: TRAIN, VALID or TEST
+    asked_valid: int  # facts that were asked for; fewer may be held out
+    asked_test: int
+    returned_to_train: int  # facts that were drawn, but are the last of an entity or a relation
+    sentence: str  # the choice in plain words
+
+
+def random_split(
+    triples: np.ndarray,
+    n_entities: int,
+    n_relations: int,
+    valid_share: float,
+    test_share: float,
+    seed: int,
+    transductive: bool = True,
+) -> Split:
+    """Draw valid and test at random: int32 n x 3 unique facts in, sizes as asked where enough facts can be held out.
+
+    Facts come in the order of a hash of the seed and their ids; each that can be held out goes where more is missing.
+    """
+    asked_valid, asked_test = _asked(len(triples), valid_share, test_share)
+    how = f"{_shares(valid_share, test_share)} drawn at random with seed {seed}"
+    if not asked_valid + asked_test:
+        return _all_train(triples, how)
+    order = _drawn_order(triples, seed)
+    assignment, returned = _draw(
+        triples, order, n_entities, n_relations, asked_valid, asked_test, transductive
+    )
+    return _split(assignment, asked_valid, asked_test, returned, how, transductive)
+
+
+def time_split(
+    triples: np.ndarray,
+    times: np.ndarray,
+    n_entities: int,
+    n_relations: int,
+    valid_share: float,
+    test_share: float,
+    transductive: bool = True,
+) -> Split:
+    """Hold out the latest facts: the last share is test, the share before it valid; `times` is a number per fact.
+
+    Facts of one time stay together: a border goes to the nearest change of time, the later one of two equally near,
+    as long as that makes the part at most half as large again or half as small. Otherwise facts of that time are on
+    both sides, in the order of a hash of their ids. In a transductive split, facts go back to train from the earliest
+    on, so that an entity's first fact makes room for its later ones.
+    """
+    asked_valid, asked_test = _asked(len(triples), valid_share, test_share)
+    how = f"the latest {test_share:.1%} are test and the {valid_share:.1%} before them valid".replace(
+        "%", " %"
+    )
+    if not asked_valid + asked_test:
+        return _all_train(triples, how)
+    order = _drawn_order(triples, seed=0)
+    order = order[np.argsort(times[order], kind="stable")]
+    changes = np.flatnonzero(np.diff(times[order]) != 0) + 1
+    test_start = _border(len(triples), asked_test, changes)
+    valid_start = _border(test_start, asked_valid, changes)
+    if valid_start <= 0:  # large shares, few times: nothing would be left for train
+        test_start = len(triples) - asked_test
+        valid_start = test_start - asked_valid
+    assignment = np.zeros(len(triples), np.int8)
+    assignment[order[valid_start:test_start]] = VALID
+    assignment[order[test_start:]] = TEST
+    borders = [at for at in {valid_start, test_start} if at < len(triples)]
+    if not np.isin(borders, changes).all():
+        how += " (so many facts share a time that some of it are on both sides of a border)"
+    returned = 0
+    if transductive:
+        returned = _return_unseen(triples, order[valid_start:], assignment, n_entities, n_relations)
+    return _split(assignment, asked_valid, asked_test, returned, how, transductive)
+
+
+def _asked(n_facts: int, valid_share: float, test_share: float) -> tuple[int, int]:
+    """How many facts the shares are; none where train would be empty."""
+    for name, share in (("valid", valid_share), ("test", test_share)):
+        if not 0 <= share < 1:
+            raise ConfigError(f"the {name} share must be from 0 to below 1, not {share:g}")
+    if valid_share + test_share >= 1:
+        raise ConfigError(
+            f"valid and test shares of {valid_share:g} and {test_share:g} leave nothing to train on"
+        )
+    valid, test = round(n_facts * valid_share), round(n_facts * test_share)
+    return (valid, test) if valid + test < n_facts else (0, 0)
+
+
+def _border(stop: int, asked: int, changes: np.ndarray) -> int:
+    """Where the part before `stop` begins: at a change of time that makes it about as large as asked."""
+    wanted = stop - asked
+    possible = changes[np.abs(changes - wanted) <= asked // 2][::-1]  # the latest first
+    return int(possible[np.argmin(np.abs(possible - wanted))]) if len(possible) else wanted
+
+
+def _drawn_order(triples: np.ndarray, seed: int) -> np.ndarray:
+    """Rows in the order of a 64-bit hash of the seed and the fact: random, and the same whatever row a fact is in."""
+    hashes = np.full(len(triples), seed & 0xFFFFFFFFFFFFFFFF, np.uint64)
+    for column in range(3):
+        hashes = _mixed(_mixed(hashes) + triples[:, column].astype(np.uint64))
+    return np.argsort(hashes)
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    """Splitmix64: every input bit reaches every output bit."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(nogil=True, cache=True)
+def _draw(triples, order, n_entities, n_relations, asked_valid, asked_test, transductive):
+    """Hold out facts in order, keeping the last training fact of every entity and relation."""
+    entity_facts, relation_facts = np.zeros(n_entities, np.int64), np.zeros(n_relations, np.int64)
+    for i in range(len(triples)):
+        _count(triples[i], 1, entity_facts, relation_facts)
+    assignment = np.zeros(len(triples), np.int8)
+    n_valid, n_test, passed = 0, 0, 0
+    for i in order:
+        if n_valid == asked_valid and n_test == asked_test:
+            break
+        head, relation, tail = triples[i, 0], triples[i, 1], triples[i, 2]
+        is_last = entity_facts[head] == 1 or entity_facts[tail] == 1 or relation_facts[relation] == 1
+        if transductive and is_last:
+            passed += 1
+            continue
+        _count(triples[i], -1, entity_facts, relation_facts)
+        # Both parts grow alike, so that both get their share where fewer facts than asked can be held out.
+        if n_test * asked_valid <= n_valid * asked_test and n_test < asked_test:
+            assignment[i] = TEST
+            n_test += 1
+        else:
+            assignment[i] = VALID
+            n_valid += 1
+    return assignment, passed
+
+
+@njit(nogil=True, cache=True)
+def _return_unseen(triples, held_out, assignment, n_entities, n_relations):
+    """Put facts back, in order, whose head, tail or relation train does not have; says how many."""
+    entity_facts, relation_facts = np.zeros(n_entities, np.int64), np.zeros(n_relations, np.int64)
+    for i in range(len(triples)):
+        if assignment[i] == TRAIN:
+            _count(triples[i], 1, entity_facts, relation_facts)
+    returned = 0
+    for i in held_out:
+        head, relation, tail = triples[i, 0], triples[i, 1], triples[i, 2]
+        if entity_facts[head] == 0 or entity_facts[tail] == 0 or relation_facts[relation] == 0:
+            _count(triples[i], 1, entity_facts, relation_facts)
+            assignment[i] = TRAIN
+            returned += 1
+    return returned
+
+
+@njit(nogil=True, cache=True)
+def _count(triple, change, entity_facts, relation_facts):
+    """Add or take away a fact; one from an entity to itself counts once."""
+    head, relation, tail = triple[0], triple[1], triple[2]
+    entity_facts[head] += change
+    if tail != head:
+        entity_facts[tail] += change
+    relation_facts[relation] += change
+
+
+def _all_train(triples: np.ndarray, how: str) -> Split:
+    sentence = f"all facts are for training, since they are too few to hold any out ({how})"
+    return Split(np.zeros(len(triples), np.int8), 0, 0, 0, sentence)
+
+
+def _split(
+    assignment: np.ndarray, asked_valid: int, asked_test: int, returned: int, how: str, transductive: bool
+) -> Split:
+    valid, test = int((assignment == VALID).sum()), int((assignment == TEST).sum())
+    sentence = f"{how}: {len(assignment) - valid - test:,} train, {valid:,} valid, {test:,} test"
+    if not transductive:
+        sentence += "; held-out facts may have entities and relations that no training fact has"
+    elif returned:
+        facts = "1 fact" if returned == 1 else f"{returned:,} facts"
+        sentence += (
+            f"; transductive: {facts} went back to train, where an entity or the relation has no other"
+        )
+    else:
+        sentence += "; transductive: every held-out entity and relation has a training fact"
+    if valid + test == 0:
+        sentence += "; nothing could be held out"
+    return Split(assignment, asked_valid, asked_test, returned, sentence)
+
+
+def _shares(valid_share: float, test_share: float) -> str:
+    return f"{100 * valid_share:.1f} % valid and {100 * test_share:.1f} % test"
