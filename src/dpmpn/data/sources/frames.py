@@ -1,0 +1,202 @@
+"""Facts that are in memory already: frames, graphs, triples factories of other packages, or plain tuples.
+
+What an object is, is told by the name of its module: none of these packages is imported for that.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sized
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from dpmpn.data.sources.base import FACTS, LABELS, TIME, Account, ReadOptions, Source
+from dpmpn.data.sources.columns import find_columns, output_names
+from dpmpn.data.sources.graphs import NetworkxSource, RdflibSource
+from dpmpn.data.sources.tables import facts_of_columns, texts_of_values
+from dpmpn.errors import DataError
+
+_BATCH = 100_000  # rows
+_NUMBERS = "iuf"  # kinds of NumPy types that are integers and floats
+
+
+def frame_source(obj: Any, options: ReadOptions | None = None) -> Source:
+    """A source of the facts an object holds.
+
+    Takes frames of pandas, polars and pyarrow, graphs of networkx and rdflib, PyKEEN triples factories, and anything
+    that gives rows of three values.
+    """
+    options = options or ReadOptions()
+    kinds = {f"{base.__module__.split('.')[0]}.{base.__name__}" for base in type(obj).__mro__}
+    for kind, make in _KINDS.items():
+        if kind in kinds:
+            return make(obj, options)
+    if isinstance(obj, (str, bytes, Path, dict)) or not isinstance(obj, Iterable):
+        raise DataError(
+            f"facts cannot be taken from an object of type {type(obj).__name__}; give a frame, a graph or rows of "
+            "head, relation and tail"
+        )
+    return TupleSource(obj, options)
+
+
+def facts_of(obj: Any, options: ReadOptions | None = None) -> pl.DataFrame:
+    """All facts an object holds, as one frame."""
+    options = options or ReadOptions()
+    batches = list(frame_source(obj, options).batches())
+    schema = {**FACTS, TIME: pl.String} if options.time_column else FACTS
+    return pl.concat(batches) if batches else pl.DataFrame(schema=schema)
+
+
+class FrameSource:
+    """Rows of a frame."""
+
+    def __init__(
+        self,
+        name: str,
+        columns: list[str],
+        height: int,
+        column: Callable[[int, int, int], pl.Series],  # of a position: the values from one row to another
+        options: ReadOptions,
+    ) -> None:
+        self.account = Account(name)
+        self._positions = find_columns(name, columns, True, options)
+        self._height, self._column, self._options, self._rows = height, column, options, 0
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """Facts, 100,000 rows at a time."""
+        for start in range(0, self._height, _BATCH):
+            end = min(start + _BATCH, self._height)
+            columns = [self._column(at, start, end) for at in self._positions]
+            facts = facts_of_columns(columns, self.account, self._options, start + 1)
+            self._rows = end
+            if facts.height:
+                yield facts
+
+    def position(self) -> tuple[int, int | None]:
+        """Rows read, and how many there are."""
+        return self._rows, self._height
+
+    def labels(self) -> pl.DataFrame:
+        """None."""
+        return pl.DataFrame(schema=LABELS)
+
+
+class TupleSource:
+    """Rows of values, one after the other; numbers become text."""
+
+    def __init__(self, rows: Iterable[Any], options: ReadOptions, name: str = "rows") -> None:
+        self.account = Account(name)
+        self._given, self._options, self._rows = rows, options, 0
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """Facts, 100,000 rows at a time."""
+        rows, width = iter(self._given), 0
+        positions: tuple[int, ...] = ()
+        names = output_names(self._options)
+        while part := list(islice(rows, _BATCH)):
+            first = self._rows + 1
+            if not positions:
+                width = self._width(part[0], 1)
+                seen = [str(value) for value in part[0]]
+                positions = find_columns(f"{self.account.source}, row 1", seen, False, self._options)
+            self._check_widths(part, width, first)
+            columns = list(zip(*part, strict=True))
+            texts = [
+                texts_of_values(columns[at], name, self.account, first)
+                for at, name in zip(positions, names, strict=True)
+            ]
+            facts = facts_of_columns(texts, self.account, self._options, first)
+            self._rows += len(part)
+            if facts.height:
+                yield facts
+
+    def position(self) -> tuple[int, int | None]:
+        """Rows read, and how many there are where that is known."""
+        total = len(self._given) if isinstance(self._given, Sized) else None
+        return self._rows, total
+
+    def labels(self) -> pl.DataFrame:
+        """None."""
+        return pl.DataFrame(schema=LABELS)
+
+    def _width(self, row: Any, number: int) -> int:
+        if isinstance(row, (str, bytes, dict)) or not hasattr(row, "__len__"):
+            kind = type(row).__name__
+            raise DataError(
+                f"{self.account.source}, row {number:,}: is of type {kind}; give rows of head, relation and tail"
+            )
+        return len(row)
+
+    def _check_widths(self, rows: list[Any], width: int, first: int) -> None:
+        for number, row in enumerate(rows, start=first):
+            if (found := self._width(row, number)) != width:
+                raise DataError(
+                    f"{self.account.source}, row {number:,}: has {found} values where row 1 has {width}; "
+                    "give all rows the same"
+                )
+
+
+def _from_polars(frame: Any, options: ReadOptions) -> Source:
+    return FrameSource(
+        "polars frame",
+        frame.columns,
+        frame.height,
+        lambda at, start, end: frame.to_series(at)[start:end],
+        options,
+    )
+
+
+def _from_lazy(frame: Any, options: ReadOptions) -> Source:
+    try:
+        return _from_polars(frame.collect(), options)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(
+            f"polars frame: cannot be computed ({str(error).splitlines()[0]}); check it"
+        ) from error
+
+
+def _from_arrow(table: Any, options: ReadOptions) -> Source:
+    source = _from_polars(pl.from_arrow(table), options)
+    source.account.source = "pyarrow table"
+    return source
+
+
+def _from_pandas(frame: Any, options: ReadOptions) -> Source:
+    names = [str(name) for name in frame.columns]
+    account_name = "pandas frame"
+
+    def column(at: int, start: int, end: int) -> pl.Series:
+        values = frame.iloc[start:end, at]
+        if getattr(values.dtype, "kind", "O") in _NUMBERS and type(values.dtype).__module__.startswith(
+            "numpy"
+        ):
+            return pl.Series(names[at], values.to_numpy())
+        return texts_of_values(values.tolist(), names[at], Account(account_name), start + 1)
+
+    return FrameSource(account_name, names, len(frame), column, options)
+
+
+def _from_pykeen(factory: Any, options: ReadOptions) -> Source:
+    if not hasattr(factory, "label_triples"):
+        raise DataError(
+            f"{type(factory).__name__}: knows no names of entities and relations; give a TriplesFactory with labels"
+        )
+    triples = factory.mapped_triples
+
+    def rows() -> Iterator[Any]:
+        for start in range(0, len(triples), _BATCH):
+            yield from factory.label_triples(triples[start : start + _BATCH]).tolist()
+
+    return TupleSource(rows(), options, f"PyKEEN {type(factory).__name__}")
+
+
+_KINDS: dict[str, Callable[[Any, ReadOptions], Source]] = {
+    "polars.DataFrame": _from_polars,
+    "polars.LazyFrame": _from_lazy,
+    "pandas.DataFrame": _from_pandas,
+    "pyarrow.Table": _from_arrow,
+    "pyarrow.RecordBatch": _from_arrow,
+    "networkx.Graph": NetworkxSource,
+    "rdflib.Graph": RdflibSource,
+    "pykeen.CoreTriplesFactory": _from_pykeen,
+}

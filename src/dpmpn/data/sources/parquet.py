@@ -1,0 +1,108 @@
+"""Facts in Parquet and Arrow files, read some rows at a time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from dpmpn.data.sources.base import LABELS, Account, ReadOptions
+from dpmpn.data.sources.columns import find_columns, output_names
+from dpmpn.data.sources.lines import BadLines, Problem
+from dpmpn.data.sources.records import no_text
+from dpmpn.data.sources.unpack import HARMLESS_SIZE, LARGEST_RATIO, check_file
+from dpmpn.errors import DataError
+
+ROWS = 1_000_000  # a batch
+_FIRST_BYTES = {b"PAR1": "parquet", b"ARROW1": "arrow"}
+
+
+class ParquetSource:
+    """A Parquet file, or a Feather or Arrow one."""
+
+    def __init__(self, path: str | Path, options: ReadOptions) -> None:
+        self._path, self._options = Path(path), options
+        self._size = check_file(self._path)
+        self._done, self._n_rows = 0, None  # type: int, int | None
+        self.account = Account(str(path))
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """Frames of head, relation and tail (and time)."""
+        bad = BadLines(self._path, self.account, self._options.on_error == "skip", "row")
+        with self._clear_errors():
+            table = self._scan()
+            self._n_rows = int(table.select(pl.len()).collect().item())
+        size = 0
+        while self._done < self._n_rows:
+            with self._clear_errors():
+                frame = table.slice(self._done, ROWS).collect()
+            if frame.height != min(ROWS, self._n_rows - self._done):
+                raise self._broken(f"it says it has {self._n_rows:,} rows and has fewer")
+            size += int(frame.estimated_size())
+            if size > max(HARMLESS_SIZE, LARGEST_RATIO * self._size):
+                raise self._broken(f"unpacks to more than {LARGEST_RATIO} times its size, which facts do not")
+            good = self._check(frame, bad)
+            self._done += frame.height
+            if good.height:
+                yield good
+
+    def position(self) -> tuple[int, int | None]:
+        """Rows that were read, and how many there are once the file is open."""
+        return self._done, self._n_rows
+
+    def labels(self) -> pl.DataFrame:
+        """None: such a file has facts only."""
+        return pl.DataFrame(schema=LABELS)
+
+    def _scan(self) -> pl.LazyFrame:
+        """The columns asked for, as text; what is not text, such as broken UTF-8, is null."""
+        with self._path.open("rb") as file:
+            beginning = file.read(8)
+        kind = next((kind for first, kind in _FIRST_BYTES.items() if beginning.startswith(first)), None)
+        if kind is None:
+            raise DataError(f"{self._path}: is not a Parquet or Arrow file; give its --format")
+        # Without glob a name such as 'facts[1].parquet' is one file.
+        scan = pl.scan_parquet if kind == "parquet" else pl.scan_ipc
+        table = scan(self._path, glob=False, hive_partitioning=False)
+        schema = table.collect_schema()
+        positions = find_columns(str(self._path), schema.names(), True, self._options)
+        columns = []
+        for position, name in zip(positions, output_names(self._options), strict=True):
+            column = schema.names()[position]
+            if schema[column].is_nested() or schema[column] == pl.Object:
+                raise DataError(
+                    f"{self._path}: column '{column}' holds {schema[column]}, not names; name another one"
+                )
+            columns.append(pl.col(column).cast(pl.String, strict=False).alias(name))
+        return table.select(columns)
+
+    def _check(self, frame: pl.DataFrame, bad: BadLines) -> pl.DataFrame:
+        self.account.read += frame.height
+        wrong = frame.select(no_text(name).fill_null(True) for name in frame.columns)
+        if not any(column.any() for column in wrong):
+            return frame
+        rows = wrong.with_row_index("row").filter(pl.any_horizontal(frame.columns))
+        for row, *empty in rows.iter_rows():
+            name = frame.columns[empty.index(True)]
+            advice = f"give it a {'time' if name == 'time' else 'name'} or delete the row"
+            bad.add(
+                self._done + row + 1, Problem(f"empty {name}", f"the {name} is empty or not text", advice)
+            )
+        return frame.filter(~wrong.select(pl.any_horizontal(pl.all())).to_series())
+
+    @contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        try:
+            yield
+        # A panic of polars is no Exception.
+        except (
+            pl.exceptions.PolarsError,
+            pl.exceptions.PanicException,
+            OSError,
+            ValueError,
+            OverflowError,
+        ) as error:
+            raise self._broken(str(error).split("\n", 1)[0] or type(error).__name__) from error
+
+    def _broken(self, reason: str) -> DataError:
+        return DataError(f"{self._path}: cannot be read ({reason}); write the file again")

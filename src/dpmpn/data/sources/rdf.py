@@ -1,0 +1,136 @@
+"""RDF files: N-Triples, N-Quads, Turtle, TriG, RDF/XML and JSON-LD, read with pyoxigraph as a stream."""
+
+import io
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+from typing import BinaryIO
+from urllib.parse import quote
+
+import polars as pl
+
+from dpmpn.data.sources.base import Account, ReadOptions
+from dpmpn.data.sources.kinds import refuse_binary
+from dpmpn.data.sources.lines import (
+    BYTE_ORDER_MARK,
+    BadLines,
+    Chunk,
+    Problem,
+    encoding_problem,
+    short,
+    text_chunks,
+)
+from dpmpn.data.sources.rdf_xml import WatchedXml
+from dpmpn.data.sources.statements import Statements
+from dpmpn.data.sources.unpack import MEGABYTE, Unpacked, open_unpacked
+from dpmpn.errors import DataError
+
+FORMATS = {
+    "nt": "N_TRIPLES",
+    "nq": "N_QUADS",
+    "ttl": "TURTLE",
+    "trig": "TRIG",
+    "rdfxml": "RDF_XML",
+    "jsonld": "JSON_LD",
+}
+_BATCH = 150_000  # statements
+
+
+def pyoxigraph() -> ModuleType:
+    """The parser, or what to do to get it."""
+    try:
+        import pyoxigraph
+    except ImportError as error:
+        raise DataError("reading RDF needs the extra 'rdf': pip install 'dpmpn[rdf]'") from error
+    return pyoxigraph
+
+
+class RdfSource:
+    """Facts of an RDF file; statements in named graphs count like all others.
+
+    With a `scope`, blank nodes are named apart from those of files read with another one.
+    """
+
+    def __init__(self, path: str | Path, options: ReadOptions, format: str, scope: str = "") -> None:
+        self.path, self.account = Path(path), Account(str(path))
+        if options.time_column is not None:
+            raise DataError(f"{path}: RDF has no time column '{options.time_column}'; read it without one")
+        self._format = getattr(pyoxigraph().RdfFormat, FORMATS[format])
+        self._by_line = format in ("nt", "nq")
+        self._skip_errors = options.on_error == "skip"
+        self._statements = Statements(self.account, options, scope)
+        self._file: Unpacked | None = None
+
+    @property
+    def in_named_graphs(self) -> int:
+        """How many of the statements read stand in a named graph."""
+        return self._statements.in_named_graphs
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """Facts, a batch of about 150,000 statements at a time."""
+        with open_unpacked(self.path) as file:
+            self._file = file
+            for quads in self._line_parts(file) if self._by_line else self._document_parts(file):
+                facts = self._statements.facts(quads)
+                if facts.height:
+                    yield facts
+
+    def position(self) -> tuple[int, int | None]:
+        """Bytes read of the file as it lies on disk, and its size."""
+        return (0, None) if self._file is None else self._file.position()
+
+    def labels(self) -> pl.DataFrame:
+        """Names, descriptions and types the file gives its terms."""
+        return self._statements.labels()
+
+    def _document_parts(self, file: Unpacked) -> Iterator[bytes]:
+        """The document as canonical N-Quads; after an error nothing can be told about the rest."""
+        ox = pyoxigraph()
+        refuse_binary(self.path, file.beginning)
+        base = f"file:///{quote(file.name)}"  # for relative IRIs; not where the file happens to lie
+        parser = ox.parse(self._stream(file), self._format, base_iri=base)
+        try:
+            while quads := ox.serialize(islice(parser, _BATCH), format=ox.RdfFormat.N_QUADS):
+                yield quads
+        except SyntaxError as error:
+            where = f"{self.path}, line {error.lineno:,}" if error.lineno else str(self.path)
+            rest = ", as what follows an error in this format cannot be read" if self._skip_errors else ""
+            raise DataError(f"{where}: {_message(error)}; correct the file{rest}") from error
+
+    def _stream(self, file: Unpacked) -> BinaryIO:
+        if self._format == pyoxigraph().RdfFormat.RDF_XML:
+            return io.BufferedReader(WatchedXml(file, str(self.path)), MEGABYTE)
+        buffered = io.BufferedReader(file, MEGABYTE)
+        if file.beginning.startswith(BYTE_ORDER_MARK):
+            buffered.read(len(BYTE_ORDER_MARK))
+        return buffered
+
+    def _line_parts(self, file: Unpacked) -> Iterator[bytes]:
+        """Lines as canonical N-Quads, those that are wrong left out if that is asked for."""
+        ox = pyoxigraph()
+        for chunk in text_chunks(file):
+            try:
+                yield ox.serialize(ox.parse(chunk.content, self._format), format=ox.RdfFormat.N_QUADS)
+            except SyntaxError:
+                yield b"".join(self._line_by_line(chunk))
+
+    def _line_by_line(self, chunk: Chunk) -> Iterator[bytes]:
+        """Lines on their own: pyoxigraph goes on after an error, but loses lines after an open quotation mark."""
+        ox = pyoxigraph()
+        bad_lines = BadLines(self.path, self.account, self._skip_errors)
+        for number, line in enumerate(chunk.content.split(b"\n"), start=chunk.first):
+            try:
+                yield ox.serialize(ox.parse(line, self._format), format=ox.RdfFormat.N_QUADS)
+            except SyntaxError as error:
+                problem = encoding_problem(line) or Problem(
+                    "not a statement", f"{_message(error)} in '{short(line)}'", "correct the line"
+                )
+                bad_lines.add(number, problem)
+                self.account.read += 1
+
+
+def _message(error: SyntaxError) -> str:
+    """What pyoxigraph says, without the place it repeats."""
+    text = str(error.msg)
+    return text.split(": ", 1)[1] if text.startswith("Parser error ") and ": " in text else text

@@ -1,0 +1,227 @@
+"""Facts in text separated by tabs, commas or another character, read a piece of whole lines at a time."""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import polars as pl
+
+from dpmpn.data.sources.base import LABELS, Account, ReadOptions
+from dpmpn.data.sources.layout import WHITESPACE, Layout, find_layout
+from dpmpn.data.sources.lines import (
+    LONGEST_LINE,
+    BadLines,
+    Chunk,
+    Problem,
+    short,
+    text_chunks,
+)
+from dpmpn.data.sources.records import check_fields, read_literal, read_quoted, select_facts
+from dpmpn.data.sources.unpack import Unpacked, check_file, open_unpacked
+
+_SAMPLE_BYTES = 65536
+_PART = 65536  # read as a whole where a line of it is bad: at 1 % of bad lines all are
+_UNCLOSED = "unexpected end of data"  # what the csv module says
+
+
+class SeparatedSource:
+    """A file of separated text, plain or packed."""
+
+    def __init__(self, path: str | Path, options: ReadOptions) -> None:
+        self._path, self._options = Path(path), options
+        self._size = check_file(self._path)
+        self._stream: Unpacked | None = None
+        self.account = Account(str(path))
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """Frames of head, relation and tail (and time), one for each piece of the file."""
+        bad = BadLines(self._path, self.account, self._options.on_error == "skip")
+        with open_unpacked(self._path) as self._stream:
+            reader: _Reader | None = None
+            for chunk in text_chunks(self._stream):
+                if reader is None:
+                    chunk = self._after_blank_lines(chunk)
+                    layout = find_layout(self._path, self._stream.name, _first_lines(chunk), self._options)
+                    if layout is None:
+                        continue
+                    reader = _Reader(layout, self.account, bad)
+                    yield from (
+                        frame
+                        for part in _without_header(chunk, layout)
+                        if (frame := reader.read(part)).height
+                    )
+                elif (frame := reader.read(chunk)).height:
+                    yield frame
+            if reader and (frame := reader.finish()).height:
+                yield frame
+
+    def position(self) -> tuple[int, int]:
+        """Bytes of the file that were read, and how many it has."""
+        return self._stream.position() if self._stream else (0, self._size)
+
+    def labels(self) -> pl.DataFrame:
+        """None: such a file has facts only."""
+        return pl.DataFrame(schema=LABELS)
+
+    def _after_blank_lines(self, chunk: Chunk) -> Chunk:
+        """What is left of the first piece after its blank lines, from which the layout is told."""
+        blank = re.match(rb"(?:[ \t\r]*\n)*(?:[ \t\r]*\Z)?", chunk.content)[0]  # type: ignore[index]
+        n_blank = blank.count(b"\n") + (not blank.endswith(b"\n") and blank != b"")
+        self.account.read += n_blank
+        self.account.skip("blank line", n_blank, f"{self._path}, line {chunk.first:,}")
+        return Chunk(chunk.first + n_blank, chunk.content[len(blank) :])
+
+
+class _Reader:
+    """Turns pieces of a file into frames; a record with line breaks may go on in the next piece."""
+
+    def __init__(self, layout: Layout, account: Account, bad: BadLines) -> None:
+        self.layout, self.account, self.bad = layout, account, bad
+        self.rest = Chunk(1, b"")
+
+    def read(self, chunk: Chunk) -> pl.DataFrame:
+        """Facts of the whole records so far."""
+        if self.rest.content:
+            chunk = Chunk(self.rest.first, self.rest.content + chunk.content)
+        if not chunk.content.endswith(b"\n"):
+            chunk = Chunk(chunk.first, chunk.content + b"\n")
+        self.rest = Chunk(1, b"")
+        if self.layout.quoted and b'"' in chunk.content:
+            return self._read_quoted(chunk)
+        content = chunk.content.replace(b"\r\n", b"\n") if b"\r" in chunk.content else chunk.content
+        return self._read_lines(Chunk(chunk.first, content))
+
+    def finish(self) -> pl.DataFrame:
+        """Facts of what is left when the file ends, within a quote that is never closed."""
+        return self._check(self._quoted_records(self.rest, final=True) if self.rest.content else [])
+
+    def _read_quoted(self, chunk: Chunk) -> pl.DataFrame:
+        columns, cut = read_quoted(chunk.content, self.layout.separator_byte, self.layout.n_columns)
+        frame = None if columns is None else select_facts(columns, self.layout)
+        if frame is None:
+            return self._check(self._quoted_records(chunk))
+        self._keep_rest(chunk, cut)
+        self.account.read += frame.height
+        return frame
+
+    def _read_lines(self, chunk: Chunk, whole: bool = True) -> pl.DataFrame:
+        """Facts of lines without quotes; of a piece that looks wrong, only small parts are read the slow way."""
+        columns = None
+        if self.layout.separator != WHITESPACE or b"\t" not in chunk.content:
+            columns = read_literal(chunk.content, self.layout.separator_byte, self.layout.n_columns)
+        frame = None if columns is None else select_facts(columns, self.layout)
+        if frame is not None:
+            self.account.read += frame.height
+            return frame
+        if whole:
+            return pl.concat([self._read_lines(part, whole=False) for part in _parts(chunk)])
+        return self._check(
+            self._quoted_records(chunk) if self.layout.quoted else self._literal_records(chunk)
+        )
+
+    def _check(self, records: Iterable[tuple[int, bytes, list[str] | Problem]]) -> pl.DataFrame:
+        """The slow way that says which line is wrong."""
+        rows = []
+        for number, line, fields in records:
+            self.account.read += 1
+            if not line.strip():
+                self.account.skip("blank line", example=f"{self.bad.path}, line {number:,}")
+                continue
+            problem = fields if isinstance(fields, Problem) else check_fields(line, fields, self.layout)
+            if problem is None:
+                rows.append([fields[position] for position in self.layout.positions])  # type: ignore[index]
+            elif line.startswith(b"#") and problem.reason == "wrong number of columns":
+                self.account.skip("comment", example=f"{self.bad.path}, line {number:,}: '{short(line)}'")
+            else:
+                self.bad.add(number, problem)
+        return _frame(rows, self.layout)
+
+    def _literal_records(self, chunk: Chunk) -> Iterator[tuple[int, bytes, list[str]]]:
+        for number, line in enumerate(chunk.content.removesuffix(b"\n").split(b"\n"), start=chunk.first):
+            text = line.decode("utf-8", errors="replace")
+            fields = (
+                text.split() if self.layout.separator == WHITESPACE else text.split(self.layout.separator)
+            )
+            yield number, line, fields
+
+    def _quoted_records(
+        self, chunk: Chunk, final: bool = False
+    ) -> Iterator[tuple[int, bytes, list[str] | Problem]]:
+        """Records as the csv module reads them; one that is not complete is kept for the next piece."""
+        lines = chunk.content.removesuffix(b"\n").split(b"\n")
+        start, offset = 0, 0
+        while start < len(lines):
+            reader = csv.reader(_texts(lines, start), delimiter=self.layout.separator, strict=True)
+            base = start
+            while start < len(lines):
+                try:
+                    fields: list[str] | Problem = next(reader)
+                    end = base + reader.line_num
+                except csv.Error as error:
+                    unclosed = _UNCLOSED in str(error)
+                    if unclosed and not final and len(chunk.content) - offset <= LONGEST_LINE:
+                        self._keep_rest(chunk, offset)
+                        return
+                    # Only the line where it began is left out: the others may well be whole.
+                    fields, end = _broken_quotes(lines[start], error), start + 1
+                except StopIteration:  # no more lines for this record; the next one begins a new reader
+                    break
+                line = b"\n".join(lines[start:end])
+                yield chunk.first + start, line.removesuffix(b"\r"), fields
+                offset += len(line) + 1
+                start = end
+                if isinstance(fields, Problem):
+                    break
+
+    def _keep_rest(self, chunk: Chunk, cut: int) -> None:
+        self.rest = Chunk(chunk.first + chunk.content.count(b"\n", 0, cut), chunk.content[cut:])
+
+
+def _frame(rows: list[list[str]], layout: Layout) -> pl.DataFrame:
+    columns = zip(*rows, strict=True) if rows else [()] * len(layout.names)
+    return pl.DataFrame(
+        dict(zip(layout.names, columns, strict=True)), schema=dict.fromkeys(layout.names, pl.String)
+    )
+
+
+def _first_lines(chunk: Chunk) -> list[bytes]:
+    lines = chunk.content[:_SAMPLE_BYTES].split(b"\n")
+    return lines[:-1] or chunk.content[: LONGEST_LINE + 1].split(b"\n")[:1]
+
+
+def _without_header(chunk: Chunk, layout: Layout) -> list[Chunk]:
+    """What stands before the header and after it."""
+    if layout.header_line is None:
+        return [chunk]
+    lines = chunk.content.split(b"\n", layout.header_line + 1)
+    before = b"".join(line + b"\n" for line in lines[: layout.header_line])
+    after = lines[layout.header_line + 1] if len(lines) > layout.header_line + 1 else b""
+    parts = [Chunk(chunk.first, before), Chunk(chunk.first + layout.header_line + 1, after)]
+    return [part for part in parts if part.content]
+
+
+def _parts(chunk: Chunk) -> Iterator[Chunk]:
+    """The piece in parts of whole lines."""
+    start, number = 0, chunk.first
+    while start < len(chunk.content):
+        end = chunk.content.find(b"\n", start + _PART) + 1 or len(chunk.content)
+        yield Chunk(number, chunk.content[start:end])
+        number += chunk.content.count(b"\n", start, end)
+        start = end
+
+
+def _texts(lines: list[bytes], start: int) -> Iterator[str]:
+    return (lines[i].decode("utf-8", errors="replace") + "\n" for i in range(start, len(lines)))
+
+
+def _broken_quotes(line: bytes, error: csv.Error) -> Problem:
+    if "new-line" in str(error):
+        return Problem(
+            "CR within a line", f"CR within a line, '{short(line)}'", "write LF or CR LF at line ends"
+        )
+    unclosed = _UNCLOSED in str(error) or "field limit" in str(error)  # the csv module stops at 128 KiB
+    said = "a quote is not closed" if unclosed else str(error)
+    return Problem(
+        "broken quotes", f"{said} in '{short(line)}'", "close quotes, and double those within a name"
+    )

@@ -1,0 +1,246 @@
+"""Facts of a SPARQL endpoint, asked for page by page over HTTP."""
+
+import base64
+import http.client
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import polars as pl
+
+from dpmpn.data.sources.base import TIME, Account, ReadOptions
+from dpmpn.data.sources.columns import find_columns, output_names
+from dpmpn.data.sources.lines import short
+from dpmpn.data.sources.rdf import pyoxigraph
+from dpmpn.data.sources.sparql_query import PagedQuery
+from dpmpn.data.sources.statements import Statements
+from dpmpn.data.sources.tables import refuse_rows
+from dpmpn.errors import DataError
+
+PAGE = 10_000  # rows; what large public endpoints give at most
+_TRIES = 5
+_LONGEST_PAUSE = 120.0  # seconds, whatever the endpoint asks for
+_TRY_AGAIN = (429, 502, 503, 504)
+_LARGEST_ANSWER = 512 << 20  # bytes of a page
+_SILENCE = 120.0  # seconds without a byte
+_LONGEST_ANSWER = 900.0  # seconds for a page
+_LONGEST_ADDRESS = 2000  # characters; longer queries are posted
+_SELECTED, _CONSTRUCTED = "application/sparql-results+json", "application/n-triples, text/turtle;q=0.9"
+
+
+class SparqlSource:
+    """Facts a query selects or constructs.
+
+    A query without LIMIT is asked for page by page, ordered by its variables where it has no order of its own, until
+    a page is empty: an endpoint may give less than a page was asked for. Blank nodes are named apart by page, as
+    endpoints number them anew in each answer.
+    """
+
+    def __init__(self, url: str, options: ReadOptions, page: int = PAGE) -> None:
+        self._url, self._headers, shown = _address(url)
+        self.account = Account(shown)
+        self._options, self._page = options, page
+        self._query = PagedQuery.of(options.query)
+        if options.time_column is not None and not self._query.is_select:
+            raise DataError(
+                f"{shown}: CONSTRUCT gives no column '{options.time_column}'; use SELECT for facts with time"
+            )
+        self._statements = Statements(self.account, options)
+        self._rows = 0
+        pyoxigraph()
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """Facts, a page at a time."""
+        number = 0
+        while True:
+            number += 1
+            before = self.account.read
+            facts = self._facts(self._query.page(self._page, self._rows), number)
+            count = self.account.read - before
+            # A page of CONSTRUCT is one of solutions; how many of them made these statements is not told.
+            self._rows += count if self._query.is_select else self._page
+            if facts.height:
+                yield facts
+            if not count or not self._query.is_paged:
+                return
+
+    def position(self) -> tuple[int, int | None]:
+        """Rows asked for so far; how many there are is not known."""
+        return self._rows, None
+
+    def labels(self) -> pl.DataFrame:
+        """Names, descriptions and types among the statements."""
+        return self._statements.labels()
+
+    def _facts(self, query: str, page: int) -> pl.DataFrame:
+        self._statements.scope = f"page{page}" if self._query.is_paged else ""
+        content, media_type = self._ask(query)
+        try:
+            if self._query.is_select:
+                return self._selected(content)
+            return self._constructed(content, media_type)
+        except (SyntaxError, ValueError) as error:
+            begin = short(" ".join(content[:200].decode("utf-8", "replace").split()))
+            raise DataError(
+                f"{self.account.source}: does not answer as a SPARQL endpoint does but with {media_type} ('{begin}'); "
+                "check the address"
+            ) from error
+
+    def _selected(self, content: bytes) -> pl.DataFrame:
+        ox = pyoxigraph()
+        solutions = ox.parse_query_results(content, ox.QueryResultsFormat.JSON)
+        if isinstance(solutions, ox.QueryBoolean):
+            raise ValueError("a yes or no")
+        names = [variable.value for variable in solutions.variables]
+        positions = find_columns(f"{self.account.source}: the query", names, True, self._options)
+        columns = dict(zip(output_names(self._options), positions, strict=True))
+        rows = list(solutions)
+        whole = [row for row in rows if all(row[at] is not None for at in columns.values())]
+        if len(whole) < len(rows):
+            self._refuse_unbound(rows, columns)
+        data = {name: [_token(row[at], name, ox) for row in whole] for name, at in columns.items()}
+        return self._statements.facts_of_terms(pl.DataFrame(data, schema=dict.fromkeys(columns, pl.String)))
+
+    def _refuse_unbound(self, rows: list[Any], columns: dict[str, int]) -> None:
+        """Rows without one of the values, as OPTIONAL gives them."""
+        for number, row in enumerate(rows, start=self._rows + 1):
+            if empty := [name for name, at in columns.items() if row[at] is None]:
+                example = f"row {number:,}: the {empty[0]} has no value"
+                refuse_rows(f"empty {empty[0]}", 1, example, self.account, self._options)
+                self.account.read += 1
+
+    def _constructed(self, content: bytes, media_type: str) -> pl.DataFrame:
+        ox = pyoxigraph()
+        formats = {"text/turtle": ox.RdfFormat.TURTLE, "application/n-triples": ox.RdfFormat.N_TRIPLES}
+        if media_type not in formats:
+            raise ValueError(media_type)
+        return self._statements.facts(
+            ox.serialize(ox.parse(content, formats[media_type]), format=ox.RdfFormat.N_QUADS)
+        )
+
+    def _ask(self, query: str) -> tuple[bytes, str]:
+        """The answer to a query and its media type, after some tries if the endpoint is busy or cut off."""
+        for attempt in range(1, _TRIES + 1):
+            try:
+                return self._ask_once(query)
+            except urllib.error.HTTPError as error:
+                reason, asked = f"{error.code} {error.reason}", error.headers.get("Retry-After")
+                if error.code not in _TRY_AGAIN:
+                    raise DataError(
+                        f"{self.account.source}: refuses the query ({reason}{_said(error)})"
+                    ) from error
+            except (urllib.error.URLError, OSError, http.client.HTTPException) as error:
+                cause = getattr(error, "reason", error)
+                reason, asked = str(cause) or type(cause).__name__, None
+            if attempt < _TRIES:
+                time.sleep(_pause(attempt, asked))
+        raise DataError(
+            f"{self.account.source}: gives no answer after {_TRIES} tries ({reason}); check the address "
+            "or try again later"
+        )
+
+    def _ask_once(self, query: str) -> tuple[bytes, str]:
+        parameters = urllib.parse.urlencode({"query": query})
+        joined = f"{self._url}{'&' if '?' in self._url else '?'}{parameters}"
+        # Asking by address survives redirects, posting does not.
+        fits = len(joined) <= _LONGEST_ADDRESS
+        accept = _SELECTED if self._query.is_select else _CONSTRUCTED
+        request = urllib.request.Request(
+            joined if fits else self._url,
+            data=None if fits else parameters.encode("ascii"),
+            headers={"Accept": accept, "User-Agent": "dpmpn", **self._headers},
+        )
+        until = time.monotonic() + _LONGEST_ANSWER
+        with _opener().open(request, timeout=_SILENCE) as response:
+            parts, size = [], 0
+            while part := response.read1(1 << 20):
+                parts.append(part)
+                size += len(part)
+                if size > _LARGEST_ANSWER or time.monotonic() > until:
+                    raise DataError(
+                        f"{self.account.source}: a page of the answer has no end within {_LARGEST_ANSWER >> 20} MB and "
+                        f"{_LONGEST_ANSWER / 60:.0f} minutes; give the query a LIMIT"
+                    )
+            if response.length:  # read1 takes a body that was cut off for a whole one
+                raise http.client.IncompleteRead(b"", response.length)
+            return b"".join(parts), response.headers.get_content_type()
+
+
+class _SafeRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects on the web only, and keeps the password for the host it was given for."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        """The request to the new address."""
+        target = urllib.parse.urlsplit(newurl)
+        if target.scheme not in ("http", "https"):
+            raise DataError(
+                f"{req.host}: redirects to '{target.scheme}:', which is not followed; check the address"
+            )
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if request is not None and (target.scheme, target.netloc) != (req.type, req.host):
+            request.remove_header("Authorization")
+        return request
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Speaks HTTP and nothing else: no files, no FTP."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        _SafeRedirects(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+def _address(url: str) -> tuple[str, dict[str, str], str]:
+    """The address without user and password, the header that carries them, and what can be shown of it."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+            raise ValueError
+    except ValueError as error:
+        raise DataError(
+            "the address of a SPARQL endpoint begins with http:// or https:// and a host"
+        ) from error
+    headers = {}
+    if parts.username is not None:
+        pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+        headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
+    address = urllib.parse.urlunsplit((parts.scheme, host, parts.path, parts.query, ""))
+    return address, headers, urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def _token(term: Any, column: str, ox: Any) -> str:
+    """A term as N-Quads writes it; what is text where only names can be is a name."""
+    is_name = column != "tail" and isinstance(term, ox.Literal)
+    return term.value if is_name or column == TIME else str(term)
+
+
+def _said(error: urllib.error.HTTPError) -> str:
+    """The beginning of what the endpoint says about an error."""
+    try:
+        text = " ".join(error.read(2000).decode("utf-8", "replace").split())
+    except (OSError, http.client.HTTPException):
+        text = ""
+    return f": {short(text)}" if text else ""
+
+
+def _pause(attempt: int, asked: str | None) -> float:
+    """Seconds until the next try: what the endpoint asks for, else 1, 2, 4, 8."""
+    if asked and asked.strip().isdecimal():
+        return min(float(asked), _LONGEST_PAUSE)
+    try:
+        until = parsedate_to_datetime(asked or "").timestamp()
+    except ValueError:
+        return float(2 ** (attempt - 1))
+    return min(max(until - time.time(), 0.0), _LONGEST_PAUSE)
