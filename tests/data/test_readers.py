@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,8 +12,8 @@ from dpmpn.data.readers import read_triples
 from dpmpn.errors import DataError
 
 field = st.text(
-    st.characters(blacklist_categories=["Cs"], blacklist_characters="\t\r\n\ufeff"), min_size=1, max_size=6
-)
+    st.characters(blacklist_categories=["Cs"], blacklist_characters="\t\r\n\ufeff\0"), min_size=1, max_size=6
+).filter(str.strip)
 rows = st.lists(st.tuples(field, field, field), min_size=1, max_size=20)
 
 
@@ -56,7 +57,7 @@ def test_quotes_hashes_numbers_and_null_are_plain_names(tmp_path):
         (b"a\tr\tb\n\nc\tr\td\n", 2, "1 column instead of 3 in ''"),
         (b"a\tr\tb\n\t\td\n", 2, "empty head in '\t\td'"),
         (b"a\tr\tb\nc\tr\t\n", 2, "empty tail in 'c\tr\t'"),
-        (b"a\tr\tb\nc\tr\td\nx\tr\t\xff\n", 3, r"byte b'\xff' at position 5 is not UTF-8 in 'x	r	�'"),
+        (b"a\tr\tb\nc\tr\td\nx\tr\t\xff\n", 3, r"byte 0xff at position 5 is not UTF-8 in 'x	r	�'"),
     ],
 )
 def test_a_wrong_line_is_named_with_its_value(tmp_path, content, line, message):
@@ -81,3 +82,16 @@ def test_a_broken_archive_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-12])
     with pytest.raises(DataError, match=r"train\.txt\.gz: cannot be read"):
         read_triples(path)
+
+
+def test_a_zstd_archive_is_read(tmp_path):
+    path = tmp_path / "train.txt.zst"
+    path.write_bytes(zstandard.ZstdCompressor().compress(b"a\tr\tb\n"))
+    assert read_triples(path).rows() == [("a", "r", "b")]
+
+
+def test_a_name_of_white_space_or_with_a_nul_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"line 1: empty tail in 'a\tr\t '"):
+        read_triples(write(tmp_path, b"a\tr\t \n"))
+    with pytest.raises(DataError, match="line 1: byte 0x00 at position 5"):
+        read_triples(write(tmp_path, b"a\tr\t\0\n"))

@@ -114,7 +114,7 @@ def command(
     from dpmpn.data.importer import SplitChoice, import_dataset
     from dpmpn.data.label_files import read_labels
     from dpmpn.data.sources.base import ReadOptions
-    from dpmpn.data.sources.choose import open_source
+    from dpmpn.data.sources.choose import open_sources
 
     output = Output(json)
     _check_choice("--split", split, ("random", "time", "none"))
@@ -134,9 +134,8 @@ def command(
         on_error="skip" if skip_bad else "stop",
     )
     given = _by_split(sources, valid or [], test or [])
-    opened = {
-        which: [open_source(source, options) for source in group] for which, group in given.items() if group
-    }
+    opened = {which: open_sources(group, options) for which, group in given.items() if group}
+
     import polars as pl
 
     named = pl.concat([read_labels(path) for path in labels]) if labels else None

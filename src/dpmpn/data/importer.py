@@ -13,8 +13,10 @@ from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.data.dataset_folder import write_dataset
 from dpmpn.data.encoder import Encoder
 from dpmpn.data.graph import KnowledgeGraph, sorted_unique
+from dpmpn.data.label_files import read_labels
 from dpmpn.data.leakage import leakage
 from dpmpn.data.sources.base import COLUMNS, TIME, Source
+from dpmpn.data.sources.choose import source_of
 from dpmpn.data.splits import Split, random_split, time_split
 from dpmpn.data.times import parse_times
 from dpmpn.data.vocabulary import Vocabulary
@@ -59,6 +61,26 @@ def import_dataset(
         report["seconds"] = round(time.perf_counter() - started, 2)
         write_json(folder / REPORT, report)
     return report
+
+
+def dataset_from(
+    facts: Any,
+    valid: Any = None,
+    test: Any = None,
+    *,
+    labels: Any = None,  # a path, or a polars frame with the columns of LABELS
+    split: SplitChoice | None = None,
+    name: str = "mine",
+) -> Dataset:
+    """A dataset of frames, graphs, tuples or files; where neither valid nor test is given, facts are held out.
+
+    Takes frames of pandas, polars and pyarrow, graphs of networkx and rdflib, PyKEEN triples factories, rows of
+    three names, paths and addresses. The graph with all facts and nothing held out: `SplitChoice("none")`.
+    """
+    given = {"train": facts, "valid": valid, "test": test}
+    sources = {which: [source_of(some)] for which, some in given.items() if some is not None}
+    known = read_labels(labels) if isinstance(labels, str | Path) else labels
+    return read_dataset(sources, name=name, labels=known, split=split)[0]
 
 
 def read_dataset(

@@ -1,7 +1,9 @@
 """Which kind of source a name stands for: as asked, by its address or suffix, or by its first bytes."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path, PurePath
+from typing import Any
 
 from dpmpn.data.sources.base import ReadOptions, Source
 from dpmpn.data.sources.kinds import looks_like
@@ -34,7 +36,25 @@ FORMATS = {
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://")
 
 
-def open_source(source: str, options: ReadOptions) -> Source:
+def source_of(given: Any, options: ReadOptions | None = None) -> Source:
+    """The source that a path, an address or an object in memory stands for."""
+    if isinstance(given, str | Path):
+        return open_source(str(given), options or ReadOptions())
+    from dpmpn.data.sources.frames import frame_source
+
+    return frame_source(given, options)
+
+
+def open_sources(sources: Sequence[str], options: ReadOptions) -> list[Source]:
+    """The sources that some paths or addresses stand for; of several RDF files each has its own blank nodes."""
+    several = len(sources) > 1
+    return [
+        open_source(source, options, str(number) if several else "")
+        for number, source in enumerate(sources, 1)
+    ]
+
+
+def open_source(source: str, options: ReadOptions, scope: str = "") -> Source:
     """The source a path or an address stands for; nothing but its first bytes is read yet."""
     if url := _URL.match(source):
         return _open_url(source, url[1].lower(), options)
@@ -48,7 +68,7 @@ def open_source(source: str, options: ReadOptions) -> Source:
     if kind == RDF:
         from dpmpn.data.sources.rdf import RdfSource
 
-        return RdfSource(path, options, name)
+        return RdfSource(path, options, name, scope)
     if kind == TABLE:
         from dpmpn.data.sources.parquet import ParquetSource
 
@@ -65,15 +85,11 @@ def open_source(source: str, options: ReadOptions) -> Source:
 def _open_url(url: str, scheme: str, options: ReadOptions) -> Source:
     if scheme == "file":
         raise DataError(f"{url}: give the path of the file without 'file://'")
-    web = scheme in ("http", "https")
-    if options.query is None:
-        advice = (
-            "give a --query if it is a SPARQL endpoint, or download the file first"
-            if web
-            else "give a --query"
-        )
-        raise DataError(f"{url}: what to ask is not said; {advice}")
-    if web:
+    if scheme in ("http", "https"):
+        if options.query is None:
+            raise DataError(
+                "a web address needs a --query if it is a SPARQL endpoint; else download the file first"
+            )
         from dpmpn.data.sources.sparql import SparqlSource
 
         return SparqlSource(url, options)

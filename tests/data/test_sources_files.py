@@ -1,0 +1,340 @@
+import json
+import os
+import re
+
+import polars as pl
+import pytest
+
+from dpmpn.data.sources import json_lines, parquet, separated
+from dpmpn.data.sources.base import LABELS, ReadOptions
+from dpmpn.data.sources.choose import open_source
+from dpmpn.data.sources.json_lines import JsonLinesSource
+from dpmpn.data.sources.lines import LONGEST_LINE, text_chunks
+from dpmpn.data.sources.parquet import ParquetSource
+from dpmpn.data.sources.separated import SeparatedSource
+from dpmpn.errors import DataError
+
+FACTS = [("a", "r", "b"), ("c", "r", "d")]
+
+
+def write(folder, content, name="facts.tsv"):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def rows(source):
+    return [row for frame in source.batches() for row in frame.rows()]
+
+
+def read(path, **options):
+    return rows(open_source(str(path), ReadOptions(**options)))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("f.tsv", "a\tr\tb\nc\tr\td\n"),
+        ("f.txt", "a\tr\tb\r\nc\tr\td"),
+        ("f.txt", "a r b\nc r d\n"),
+        ("f.txt", "a  r\tb\nc r d\n"),
+        ("f.txt", "a,r,b\nc,r,d\n"),
+        ("f", "a|r|b\nc|r|d\n"),
+        ("f.csv", "a,r,b\nc,r,d\n"),
+        ("f.csv", "a;r;b\nc;r;d\n"),
+        ("f.csv", "a\tr\tb\nc\tr\td\n"),
+        ("f.csv", '"a","r",b\r\n"c",r,"d"\r\n'),
+        ("f.tsv", '"a"\tr\t"b"\n"c"\tr\t"d"\n'),
+        ("f.csv", "\ufeffsubject,predicate,object\na,r,b\nc,r,d\n"),
+        ("f.tsv", "#head\trelation\ttail\na\tr\tb\nc\tr\td\n"),
+        ("f.tsv", "# made by hand\n\nhead\trelation\ttail\na\tr\tb\n\n# more\nc\tr\td\n"),
+        ("f.csv", "Target,Type,Source,weight\nb,r,a,1\nd,r,c,\n"),
+        (
+            "f.jsonl",
+            '{"head":"a","relation":"r","tail":"b"}\n\n{"tail":"d","head":"c","relation":"r","x":[1]}\n',
+        ),
+        ("f.ndjson", '["a","r","b"]\n["c","r","d"]'),
+        ("f.json", '[{"s":"a","p":"r","o":"b"},\n {"s":"c","p":"r","o":"d"}]\n'),
+        ("f.json", '[["a","r","b"],["c","r","d"]]'),
+        ("f", '{"from":"a","edge":"r","to":"b"}\n{"from":"c","edge":"r","to":"d"}\n'),
+    ],
+)
+def test_layouts_found_out(tmp_path, name, content):
+    assert read(write(tmp_path, content, name)) == FACTS
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        ("b\tr\ta\nd\tr\tc\n", {"columns": ("3", "2", "1")}),
+        ("x\ty\tz\na\tr\tb\nc\tr\td\n", {"header": True}),
+        ("n,z,y,x\n1,b,r,a\n2,d,r,c\n", {"columns": ("x", "y", "z")}),
+        ("a~r~b\nc~r~d\n", {"separator": "~"}),
+        ("a\tr\tb\nc\tr\td\n", {"separator": "\\t", "format": "csv"}),
+        ("a,r,b,2020\nc,r,d,2021\n", {"columns": ("1", "2", "3"), "format": "csv"}),
+    ],
+)
+def test_layouts_asked_for(tmp_path, content, options):
+    assert read(write(tmp_path, content), **options) == FACTS
+
+
+def test_headers_can_be_facts(tmp_path):
+    path = write(tmp_path, "head\trelation\ttail\na\tr\tb\n")
+    assert read(path) == [("a", "r", "b")]
+    assert read(path, header=False) == [("head", "relation", "tail"), ("a", "r", "b")]
+
+
+def test_names_are_kept_as_they_are(tmp_path):
+    tabs = '"a\tNA\t#b"\n1\tnull\t 2 \n'
+    assert read(write(tmp_path, tabs)) == [('"a', "NA", '#b"'), ("1", "null", " 2 ")]
+    commas = 'x,5" disk,"a ""b"", c"\n"one\ntwo\r\nthree",r, d\n'
+    expected = [("x", '5" disk', 'a "b", c'), ("one\ntwo\r\nthree", "r", " d")]
+    assert read(write(tmp_path, commas, "f.csv")) == expected
+    numbers = '{"head":12345678901234567890,"relation":1.50,"tail":"\\u00e9"}\n'
+    assert read(write(tmp_path, numbers, "f.jsonl")) == [("12345678901234567890", "1.50", "é")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("f.tsv", "2020\ta\tr\tb\n2021\tc\tr\td\n"),
+        ("f.jsonl", '["2020","a","r","b"]\n["2021","c","r","d"]\n'),
+    ],
+)
+def test_a_time_column(tmp_path, name, content):
+    source = open_source(str(write(tmp_path, content, name)), ReadOptions(time_column="1"))
+    (frame,) = source.batches()
+    assert frame.columns == ["head", "relation", "tail", "time"]
+    assert frame.rows() == [("a", "r", "b", "2020"), ("c", "r", "d", "2021")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "f.tsv",
+            b"a\tr\tb\nc\tr\t\xff\n",
+            "line 2: byte 0xff at position 5 is not UTF-8 in 'c\tr\t�'; save the",
+        ),
+        ("f.tsv", b"a\tr\tb\nc\tr\t\0\n", "line 2: byte 0x00 at position 5 in 'c\tr\t\\x00'"),
+        (
+            "f.tsv",
+            b"a\tr\tb\nc\tr\nd\tr\te\n",
+            "line 2: 2 columns instead of 3 in 'c\tr'; write head, relation",
+        ),
+        ("f.tsv", b"a\tr\tb\nc\tr\nd\tr\te\tf\n", "line 2: 2 columns instead of 3"),
+        ("f.tsv", b"a\tr\tb\n\nc\tr\t \n", "line 3: empty tail in 'c\tr\t '; give it a name"),
+        ("f.csv", b'a,r,b\n"c",r,"d\ne,r,f\n', 'line 2: a quote is not closed in \'"c",r,"d\'; close quotes'),
+        ("f.csv", b'a,r,b\n"c"x,r,d\ne,r,f\n', "line 2: ',' expected after '\"'"),
+        ("f.csv", b'a,r,b\n"c\nd",r,""\n', "line 2: empty tail"),
+        ("f.csv", b'a,r,b\n"c\nd",r,"x",y\n', "line 2: 4 columns instead of 3"),
+        ("f.jsonl", b'["a","r","b"]\n["c","r"]\n', 'line 2: \'["c","r"]\' has 2 values, not 3'),
+        (
+            "f.jsonl",
+            b'{"s":"a","p":"r","o":"b"}\n{"s":"c","p":"r"}\n',
+            'line 2: \'{"s":"c","p":"r"}\' has an empty',
+        ),
+        (
+            "f.jsonl",
+            b'{"s":"a","p":"r","o":"b"}\n{"s":{},"p":"r","o":"b"}\n',
+            "has an array or object as head",
+        ),
+        ("f.jsonl", b'{"s":"a","p":"r","o":"b"}\n{"s":"c","p":"r","o":true}\n', "has true or false as tail"),
+        (
+            "f.jsonl",
+            b'{"s":"a","p":"r","o":"b"}\n{"s":"c","p":"r","o":"\\ud800"}\n',
+            "has a tail that is not text",
+        ),
+        (
+            "f.jsonl",
+            b'{"s":"a","p":"r","o":"b"}\n{"s":"c","p":"r","o":NaN}\n',
+            "line 2: not JSON (NaN is not JSON)",
+        ),
+        ("f.jsonl", b'{"s":"a","p":"r","o":"b"}\n{"s":"c",\n', "line 2: not JSON at position 10"),
+        (
+            "f.jsonl",
+            b'["a","r","b"]\n' + b"[" * 100_000 + b"\n",
+            "line 2: values within values, too deep in '[[",
+        ),
+        (
+            "f.json",
+            b'[["a","r","b"],["a","r",[]]]',
+            'item 2: \'["a", "r", []]\' has an array or object as tail',
+        ),
+    ],
+)
+def test_a_bad_line_is_named_or_counted(tmp_path, name, content, message):
+    path = write(tmp_path, content, name)
+    with pytest.raises(DataError, match=re.escape(message)) as caught:
+        read(path)
+    assert re.fullmatch(
+        rf"{re.escape(str(path))}, (line|item) \d: .*, or leave such \1s out with --skip-bad",
+        str(caught.value),
+    )
+    source = open_source(str(path), ReadOptions(on_error="skip"))
+    good = rows(source)
+    assert good[0] == ("a", "r", "b")
+    assert source.account.read == len(good) + sum(source.account.skipped.values())
+    assert any(str(caught.value).startswith(example) for example in source.account.examples.values())
+
+
+def test_lines_after_a_stray_quote_are_not_lost(tmp_path):
+    path = write(tmp_path, 'a,r,b\n"c,r,d\n' + "e,r,f\n" * 1000, "f.csv")
+    source = SeparatedSource(path, ReadOptions(on_error="skip"))
+    assert rows(source) == [("a", "r", "b")] + [("e", "r", "f")] * 1000
+    assert source.account.skipped == {"broken quotes": 1}
+    path = write(tmp_path, 'a,r,b\n"c,r,d\n' + "e,r,f\n" * (LONGEST_LINE // 5), "f.csv")
+    with pytest.raises(DataError, match=r"f\.csv, line 2: a quote is not closed"):
+        read(path)
+    assert len(read(path, on_error="skip")) == 1 + LONGEST_LINE // 5
+
+
+def test_blank_lines_and_comments_are_counted(tmp_path):
+    content = "\n# one\n" + "a\tr\tb\n" + "\n# two\n#c\tr\td\n\n"
+    source = SeparatedSource(write(tmp_path, content), ReadOptions())
+    assert rows(source) == [("a", "r", "b"), ("#c", "r", "d")]
+    assert source.account.skipped == {"blank line": 3, "comment": 2}
+    assert source.account.read == 7
+    assert source.account.examples["comment"].endswith("facts.tsv, line 2: '# one'")
+
+
+def test_line_numbers_go_on_over_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr(separated, "text_chunks", lambda stream: text_chunks(stream, 64))
+    content = "head,relation,tail\n" + 'a,r,"b\nc"\n' * 600 + "d,r\n"
+    with pytest.raises(DataError, match=r"line 1,202: 2 columns instead of 3 in 'd,r'"):
+        read(write(tmp_path, content, "f.csv"))
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (
+            "a\tr\tb\t2020\nc\tr\td\t2021\n",
+            {},
+            r"line 1: has 4 columns \('a', 'r', 'b', '2020'\).*--columns 1,2,3",
+        ),
+        ("id\tx\ty\tz\n1\ta\tr\tb\n", {"header": True}, r"has 4 columns \('id', 'x', 'y', 'z'\)"),
+        ("a\tb\nc\td\n", {}, r"has 2 columns \('a', 'b'\); write head, relation and tail on each line"),
+        ("a\tr\tb\n", {"columns": ("1", "2", "4")}, "there is no column 4 in 3 columns"),
+        ("a\tr\tb\n", {"columns": ("x", "y", "z")}, r"there is no column 'x' \('a', 'r', 'b'\)"),
+        (
+            "a\tr\tb\n",
+            {"columns": ("x", "y", "z"), "header": False},
+            "it has no header; give their positions",
+        ),
+        ("a\tr\tb\n", {"columns": ("1", "2", "1")}, "names a column twice"),
+        ("x\tx\ty\tz\n1\t2\t3\t4\n", {"columns": ("x", "y", "z")}, "there are 2 columns 'x'"),
+        ("a\tr\tb\n", {"separator": "::"}, "--separator '::' is not one ASCII character"),
+        ("a\tr\tb\n", {"time_column": "when"}, "there is no column 'when'"),
+        ("a\tr\tb\n", {"format": "doc"}, "unknown format 'doc'; give one of tsv"),
+        ("a\tr\tb\n", {"query": "x"}, "is a file and takes no --query"),
+    ],
+)
+def test_a_layout_that_is_not_clear_is_refused(tmp_path, content, options, message):
+    with pytest.raises(DataError, match=message):
+        read(write(tmp_path, content), **options)
+
+
+def test_the_fast_way_of_json_sees_joined_and_broken_lines(tmp_path):
+    good = '["a","r","b"]\n'
+    for bad in ('["a","r","b"],["c","r","d"]\n', '["a","r"\n,"b"]\n', '["a","r","b\nc"]\n', '"abc"\n'):
+        path = write(tmp_path, good * 3 + bad, "f.jsonl")
+        with pytest.raises(DataError, match="line 4: "):
+            read(path)
+
+
+def test_one_array_of_json_is_bounded_and_checked(tmp_path, monkeypatch):
+    with pytest.raises(DataError, match=r"line 2: not JSON after 2 items"):
+        read(write(tmp_path, '[["a","r","b"],\n["a",', "f.json"))
+    with pytest.raises(DataError, match=r"not JSON after 1 items \(the file is cut off\)"):
+        read(write(tmp_path, '[["a","r","b"]\n', "f.json"))
+    with pytest.raises(DataError, match="not JSON after 1 items"):
+        read(write(tmp_path, "[" * 100_000, "f.json"))
+    assert read(write(tmp_path, "[ ]", "f.json")) == []
+    monkeypatch.setattr(json_lines, "LARGEST_ARRAY", 20)
+    with pytest.raises(DataError, match="write one object a line instead"):
+        read(write(tmp_path, '[["a","r","b"],["a","r","b"]]', "f.json"))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "feather"])
+def test_tables(tmp_path, suffix, monkeypatch):
+    monkeypatch.setattr(parquet, "ROWS", 4)
+    path = tmp_path / f"facts[1].{suffix}"
+    frame = pl.DataFrame({"to": [f"é{i}" for i in range(10)], "from": range(10), "type": ["r"] * 10})
+    frame = frame.with_columns(pl.col("type").cast(pl.Categorical))
+    frame.write_parquet(path) if suffix == "parquet" else frame.write_ipc(path)
+    source = open_source(str(path), ReadOptions())
+    assert source.position() == (0, None)
+    assert rows(source) == [(str(i), "r", f"é{i}") for i in range(10)]
+    assert source.position() == (10, 10)
+    assert source.labels().schema == LABELS
+
+
+def test_nulls_in_tables_are_named_or_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "ROWS", 2)
+    path = tmp_path / "facts.parquet"
+    columns = {"h": ["a", "b", "c", "d"], "r": ["r", "r", None, "r"], "t": ["x", "y", "z", " "]}
+    pl.DataFrame(columns).write_parquet(path)
+    with pytest.raises(
+        DataError, match=r"facts\.parquet, row 3: the relation is empty or not text; give it a name"
+    ):
+        read(path)
+    source = ParquetSource(path, ReadOptions(on_error="skip"))
+    assert rows(source) == [("a", "r", "x"), ("b", "r", "y")]
+    assert source.account.skipped == {"empty relation": 1, "empty tail": 1}
+
+
+def test_broken_and_strange_tables_are_refused(tmp_path):
+    path = tmp_path / "facts.parquet"
+    pl.DataFrame({"h": ["a"], "r": ["r"], "t": [["x"]]}).write_parquet(path)
+    with pytest.raises(DataError, match=r"column 't' holds List\(String\), not names"):
+        read(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DataError, match=r"facts\.parquet: cannot be read"):
+        read(path)
+    with pytest.raises(DataError, match="is named like a parquet file and is none; give its --format"):
+        read(write(tmp_path, "a\tr\tb\n", "facts.parquet"))
+    with pytest.raises(DataError, match="looks like a PNG image"):
+        read(write(tmp_path, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "facts.tsv"))
+
+
+def test_a_table_named_like_text_is_a_table(tmp_path):
+    path = tmp_path / "facts.csv"
+    pl.DataFrame({"h": ["a"], "r": ["r"], "t": ["x"]}).write_parquet(path)
+    assert read(path) == [("a", "r", "x")]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("https://example.org/sparql", "needs a --query if it is a SPARQL endpoint; else download the file"),
+        ("file:///facts.tsv", "without 'file://'"),
+        ("missing.tsv", "no such file"),
+        (".", "is a folder; name the files in it"),
+        (os.devnull, "is a pipe or a device"),
+    ],
+)
+def test_sources_that_cannot_be_opened(source, message):
+    with pytest.raises(DataError, match=message):
+        open_source(source, ReadOptions())
+
+
+def test_progress_moves(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_lines, "CHUNK", 1 << 20)
+    content = "".join(json.dumps([f"a{i}", "r", "b" * 30]) + "\n" for i in range(50_000))
+    source = JsonLinesSource(write(tmp_path, content, "f.jsonl"), ReadOptions())
+    size = len(content)
+    assert source.position() == (0, size)
+    done = [source.position()[0] for _ in source.batches()]
+    assert 0 < done[0] < size == done[-1]
+
+
+def test_the_right_line_is_named_in_a_large_piece(tmp_path):
+    content = "a\tr\tb\n" * 50_000 + "c\tr\n" + "a\tr\tb\n" * 50_000 + "\tr\td\n"
+    source = SeparatedSource(write(tmp_path, content), ReadOptions(on_error="skip"))
+    assert len(rows(source)) == 100_000
+    assert source.account.read == 100_002
+    assert [example.split("facts.tsv, ")[1] for example in source.account.examples.values()] == [
+        "line 50,001: 2 columns instead of 3 in 'c\tr'",
+        "line 100,002: empty head in '\tr\td'",
+    ]
