@@ -5,8 +5,8 @@ from typing import NoReturn
 
 import typer
 
-from dpmpn.cli import bench, datasets, evaluate, predict, train
-from dpmpn.cli.output import complain
+from dpmpn.cli import bench, complete, datasets, evaluate, fetch, import_facts, predict, stats, train
+from dpmpn.cli.output import JsonTarget, complain
 from dpmpn.cli.settings import DASHES
 from dpmpn.errors import DpmpnError
 
@@ -19,8 +19,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], **DASHES},
 )
-for module in (datasets, train, evaluate, predict, bench):
+_datasets = typer.Typer(name="datasets", context_settings=DASHES)
+_datasets.command("fetch")(fetch.command)
+_datasets.command("stats")(stats.command)
+app.command("import")(import_facts.command)
+app.add_typer(_datasets)
+for module in (train, evaluate, predict, complete, bench):
     app.command(module.__name__.rpartition(".")[2])(module.command)
+
+
+@_datasets.callback(invoke_without_command=True)
+def _list(context: typer.Context, json: JsonTarget = None) -> None:
+    """List the datasets known by name, fetch one, or describe one."""
+    if context.invoked_subcommand is None:
+        datasets.command(json)
 
 
 @app.callback(invoke_without_command=True)

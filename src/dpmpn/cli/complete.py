@@ -1,0 +1,241 @@
+"""`dpmpn complete`: the most probable missing facts of the graph a model was trained on."""
+
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from dpmpn.cli.output import JsonTarget, Output, table
+from dpmpn.cli.progress import Meter, duration
+from dpmpn.cli.settings import with_settings
+from dpmpn.errors import DataError
+from dpmpn.reasoner import Reasoner
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dpmpn.complete import Calibration
+
+_SHOWN = 20  # facts that are printed where a file holds them all
+
+
+@with_settings("asking", "run")
+def command(
+    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="folder of a trained run")],
+    relation: Annotated[
+        list[str] | None,
+        typer.Option("--relation", metavar="NAME", help="only facts of this relation; may be repeated"),
+    ] = None,
+    head_type: Annotated[
+        str | None,
+        typer.Option("--head-type", metavar="TYPE", help="only facts whose head is of this type"),
+    ] = None,
+    top: Annotated[int, typer.Option("--top", min=1, metavar="INT", help="how many facts")] = 100,
+    min_probability: Annotated[
+        float | None,
+        typer.Option("--min-probability", metavar="P", help="only facts at least so probable, from 0 to 1"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="write them to a .csv, .tsv, .jsonl or .parquet file; a killed run goes on from there",
+        ),
+    ] = None,
+    reliability: Annotated[
+        Path | None,
+        typer.Option(
+            "--reliability", metavar="FILE", help="draw how reliable probabilities are: .svg or .png"
+        ),
+    ] = None,
+    heads: Annotated[
+        str,
+        typer.Option(
+            "--heads",
+            metavar="like|stated|all",
+            help="whom to ask: entities like those that have the relation, only those, or all",
+        ),
+    ] = "like",
+    both_directions: Annotated[
+        bool, typer.Option("--both-directions", help="ask for heads, too; twice the work")
+    ] = False,
+    held_out: Annotated[
+        bool,
+        typer.Option("--held-out", help="count validation and test facts as missing, and mark them"),
+    ] = False,
+    max_questions: Annotated[
+        int | None,
+        typer.Option("--max-questions", min=1, metavar="INT", help="ask so many questions, the best ones"),
+    ] = None,
+    calibration_questions: Annotated[
+        int | None,
+        typer.Option(
+            "--calibration-questions",
+            min=1,
+            metavar="INT",
+            help="questions of each kind to measure probabilities with (default 3000)",
+        ),
+    ] = None,
+    recalibrate: Annotated[
+        bool, typer.Option("--recalibrate", help="measure probabilities again, even if they are known")
+    ] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="show all the facts that support each, not only the strongest")
+    ] = False,
+    json: JsonTarget = None,
+    *,
+    settings: dict[str, str],
+) -> None:
+    """List the most probable facts that are stated nowhere, each with what supports it.
+
+    Probabilities are measured on the validation facts: they say how often answers like this one were right there.
+    """
+    output = Output(json)
+    from dpmpn.complete.measure import SAMPLE, calibration_of
+    from dpmpn.complete.plot import check_plot, save_plot
+    from dpmpn.complete.questions import Asking
+
+    asking = Asking(heads, both_directions)  # type: ignore[arg-type]
+    if reliability is not None:
+        check_plot(reliability)
+    reasoner = Reasoner.load(run_dir, **settings)
+    with _Stages(output) as stages:
+        calibration = calibration_of(
+            reasoner,
+            asking,
+            sample=calibration_questions or SAMPLE,
+            again=recalibrate,
+            folder=run_dir,
+            progress=lambda done, total: stages.show("measured", done, total),
+        )
+    _say_calibration(output, calibration)
+    if reliability is not None:
+        if calibration is None:
+            raise DataError("--reliability needs validation facts, and this run has none; leave it out")
+        save_plot(calibration, reliability, reasoner.dataset.name)
+        output.say(f"reliability drawn in {reliability}")
+
+    from dpmpn.complete.completer import complete
+
+    with _Stages(output) as stages:
+        facts = complete(
+            reasoner,
+            relation or None,
+            head_type,
+            top,
+            min_probability,
+            out,
+            asking=asking,
+            held_out=held_out,
+            max_questions=max_questions,
+            calibration=calibration,
+            progress=stages.show,
+            say=output.say,
+        )
+    report = {"facts": facts.to_dicts(), "calibration": _plain(calibration)}
+    output.result(report, lambda: _show(output, facts, out, why))
+
+
+class _Stages:
+    """Shows the stages of the work one after the other, each with the time it still takes."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._stage: str | None = None
+        self._meter: Meter | None = None
+
+    def __enter__(self) -> "_Stages":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._meter is not None:
+            self._meter.__exit__(kind, error, trace)
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        """Show where a stage stands; what an earlier run did is not counted as speed."""
+        if stage != self._stage or self._meter is None:
+            self.__exit__(None, None, None)
+            self._stage, self._meter = stage, Meter(self._output, stage).__enter__()
+            self._began, self._first = time.monotonic(), done
+        seconds, n = time.monotonic() - self._began, done - self._first
+        note = f"{n / seconds:.0f}/s, ETA {duration((total - done) * seconds / n)}" if n and seconds else ""
+        self._meter.show(done, total, note)
+
+
+def _say_calibration(output: Output, calibration: "Calibration | None") -> None:
+    if calibration is None:
+        output.say(
+            "This run has no validation facts to measure probabilities with: "
+            "facts are ranked by attention alone, which is not how probable they are."
+        )
+        return
+    before, after = (100 * each.error_of_first for each in (calibration.before, calibration.after))
+    output.say(
+        f"probabilities measured with {calibration.asked:,} of {calibration.questions:,} questions and "
+        f"{calibration.facts:,} validation facts; calibration error of first answers: "
+        f"attention {before:.1f} %, calibrated {after:.1f} %"
+    )
+
+
+def _plain(calibration: "Calibration | None") -> dict[str, Any] | None:
+    if calibration is None:
+        return None
+    return {
+        "questions": calibration.questions,
+        "asked": calibration.asked,
+        "facts": calibration.facts,
+        **{
+            f"expected_calibration_error{of}_{when}": getattr(getattr(calibration, when), f"error{of}")
+            for of in ("", "_of_first")
+            for when in ("before", "after")
+        },
+    }
+
+
+def _show(output: Output, facts: "pl.DataFrame", out: Path | None, why: bool) -> None:
+    shown = facts if out is None else facts.head(_SHOWN)
+    if facts.is_empty():
+        output.say("no missing facts were found")
+    else:
+        _show_facts(output, shown, why)
+    if out is not None:
+        rest = f"; the first {len(shown)} are shown" if len(shown) < len(facts) else ""
+        output.say(f"{len(facts):,} facts in {out}{rest}")
+
+
+def _show_facts(output: Output, facts: "pl.DataFrame", why: bool) -> None:
+    calibrated = facts["probability"].null_count() < len(facts)
+    measured = ("probability", "right on validation") if calibrated else ("attention",)
+    marked = ("held out",) if "held_out" in facts.columns else ()
+    because = () if why else ("because",)
+    shown = table("rank", "head", "relation", "tail", *measured, *marked, *because, right=("rank", *measured))
+    for row in facts.iter_rows(named=True):
+        names = [escape(name) for name in _names(row)]
+        first = row["support"].split(" | ")[0].partition(" ")[2]
+        held = [row["held_out"] or ""] if marked else []
+        reason = [] if why else [escape(first)]
+        shown.add_row(str(row["rank"]), *names, *_measured(row, calibrated), *held, *reason)
+    output.show(shown)
+    if why:
+        for row in facts.iter_rows(named=True):
+            output.say(f"Why {row['rank']}, {' '.join(_names(row))}:")
+            for chain in row["support"].split(" | "):
+                output.say(f"  {chain}")
+
+
+def _names(row: dict[str, Any]) -> list[str]:
+    return [row.get(f"{part}_label") or row[part] for part in ("head", "relation", "tail")]
+
+
+def _measured(row: dict[str, Any], calibrated: bool) -> list[str]:
+    if not calibrated:
+        return [f"{row['attention']:.3f}"]
+    if row["probability"] is None:
+        return ["-", "-"]
+    return [f"{row['probability']:.3f}", f"{row['right'] / max(row['of'], 1):.0%} of {row['of']:,}"]

@@ -1,0 +1,167 @@
+"""How often an answer with so much attention is right: measured on validation facts, applied to others."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from dpmpn.complete.curve import Curve, fit_curve, wilson
+from dpmpn.complete.reliability import Reliability, reliability
+
+_SHRUNK = 20  # questions of a relation that weigh as much as what is known of all relations
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Answers to validation questions, grouped by question, the most attended first."""
+
+    attention: np.ndarray
+    right: np.ndarray  # bool
+    weight: np.ndarray  # how many of the graph's questions each stands for
+    question: np.ndarray
+    relation: np.ndarray  # that was asked; an inverse one asks for heads
+    group: np.ndarray  # of questions: see questions.GROUPS
+
+    def __getitem__(self, rows: np.ndarray) -> "Predictions":
+        return Predictions(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What attention is worth in each kind of question, and how good that is: before and after.
+
+    A kind is a group of questions, told apart by whether their relation is right more often than the group's
+    questions on average. `after` is cross-fitted: each half of the questions is judged by the other half.
+    """
+
+    curves: tuple[tuple[Curve | None, Curve | None], ...]  # by group: seldom right, often right
+    often: tuple[tuple[int, ...], ...]  # by group: the relations that are right more often
+    before: Reliability
+    after: Reliability
+    questions: int  # that a graph like this one is asked
+    asked: int  # of them, to measure this
+    facts: int  # validation facts among their answers
+
+    def probability(self, attention: np.ndarray, relation: np.ndarray, group: np.ndarray) -> np.ndarray:
+        """The calibrated probability of each answer; NaN in a group that was not measured."""
+        return self._look_up("probability", attention, relation, group)
+
+    def support(
+        self, attention: np.ndarray, relation: np.ndarray, group: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How many predictions like each were right on validation, and how many there were."""
+        right, of = (self._look_up(column, attention, relation, group) for column in ("right", "of"))
+        return right, of
+
+    def interval(
+        self, attention: np.ndarray, relation: np.ndarray, group: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The 95 % interval of each probability."""
+        return wilson(
+            self.probability(attention, relation, group), self._look_up("sure", attention, relation, group)
+        )
+
+    def _look_up(
+        self, column: str, attention: np.ndarray, relation: np.ndarray, group: np.ndarray
+    ) -> np.ndarray:
+        return _looked_up(column, self.curves, self.often, attention, relation, group)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Calibration":
+        """Read plain values; ValueError, KeyError, TypeError or AttributeError if they are something else."""
+        curves = tuple((_curve(seldom), _curve(often)) for seldom, often in values["curves"])
+        often = tuple(tuple(int(relation) for relation in relations) for relations in values["often"])
+        if len(curves) != len(often):
+            raise ValueError(f"{len(curves)} groups of curves, but {len(often)} of relations")
+        before, after = (Reliability.from_dict(values[name]) for name in ("before", "after"))
+        counts = (int(values[name]) for name in ("questions", "asked", "facts"))
+        return cls(curves, often, before, after, *counts)
+
+
+def calibrate(predictions: Predictions, questions: np.ndarray, asked: int, seed: int = 0) -> Calibration:
+    """Fit the curves, and measure by cross-fitting what they are worth.
+
+    `questions` counts all the graph's questions, by relation and group.
+    """
+    curves, often = _fitted(predictions, questions)
+    half = np.random.default_rng(seed).permutation(predictions.question.max(initial=0) + 1) % 2
+    half = half[predictions.question]
+    crossed = np.empty(len(half))
+    for number in (0, 1):
+        judged = predictions[half == number]
+        fitted = _fitted(predictions[half != number], questions / 2)
+        probability = _looked_up("probability", *fitted, judged.attention, judged.relation, judged.group)
+        crossed[half == number] = np.nan_to_num(probability)  # all of a group's questions are in one half
+    right, weight = predictions.right.astype(np.float64), predictions.weight.astype(np.float64)
+    first = np.flatnonzero(np.diff(predictions.question, prepend=-1))
+    return Calibration(
+        curves,
+        often,
+        reliability(predictions.attention, right, weight, first),
+        reliability(crossed, right, weight, first),
+        int(questions.sum()),
+        asked,
+        int(predictions.right.sum()),
+    )
+
+
+_Curves = tuple[tuple[Curve | None, Curve | None], ...]
+_Often = tuple[tuple[int, ...], ...]
+
+
+def _fitted(predictions: Predictions, questions: np.ndarray) -> tuple[_Curves, _Often]:
+    often = _often_right(predictions, questions)
+    curves = []
+    for group, relations in enumerate(often):
+        of_group = predictions.group == group
+        is_often = np.isin(predictions.relation, relations)
+        seldom, more = (_fit(predictions[of_group & rows]) for rows in (~is_often, is_often))
+        curves.append((seldom or more, more or seldom))
+    return tuple(curves), often
+
+
+def _fit(predictions: Predictions) -> Curve | None:
+    if not len(predictions.attention):
+        return None
+    return fit_curve(predictions.attention, predictions.right, predictions.weight)
+
+
+def _often_right(predictions: Predictions, questions: np.ndarray) -> _Often:
+    """The relations that have more right answers a question than their group; few questions prove little."""
+    right = np.zeros(questions.shape)
+    np.add.at(right, (predictions.relation, predictions.group), predictions.weight * predictions.right)
+    mean = right.sum(axis=0) / np.maximum(questions.sum(axis=0), 1)
+    is_often = (right + _SHRUNK * mean) / (questions + _SHRUNK) > mean
+    return tuple(tuple(np.flatnonzero(column).tolist()) for column in is_often.T)
+
+
+def _looked_up(
+    column: str,
+    curves: _Curves,
+    often: _Often,
+    attention: np.ndarray,
+    relation: np.ndarray,
+    group: np.ndarray,
+) -> np.ndarray:
+    attention, relation, group = np.asarray(attention, np.float64), np.asarray(relation), np.asarray(group)
+    found = np.full(attention.shape, np.nan)
+    for number, (pair, relations) in enumerate(zip(curves, often, strict=True)):
+        is_often = np.isin(relation, relations)
+        for curve, rows in zip(pair, (~is_often, is_often), strict=True):
+            rows = rows & (group == number)
+            if curve is not None and rows.any():
+                found[rows] = np.array(getattr(curve, column))[curve.step(attention[rows])]
+    return found
+
+
+def _curve(values: dict[str, Any] | None) -> Curve | None:
+    if values is None:
+        return None
+    curve = Curve(**{key: tuple(map(float, row)) for key, row in values.items()})
+    if len({len(row) for row in asdict(curve).values()}) != 1 or list(curve.low) != sorted(curve.low):
+        raise ValueError("a curve's steps do not rise")
+    return curve

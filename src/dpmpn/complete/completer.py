@@ -1,0 +1,153 @@
+"""Asks all questions part by part, keeps the best missing facts, and says what speaks for each."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import polars as pl
+
+from dpmpn.bulk.parts import Parts
+from dpmpn.complete.answers import Asker, NewAnswers
+from dpmpn.complete.calibration import Calibration
+from dpmpn.complete.facts import FACT, FACTS, best_facts, described, found_facts
+from dpmpn.complete.measure import calibration_of, fingerprint
+from dpmpn.complete.questions import Asking, QuestionList, Questions
+from dpmpn.data.dataset import SPLITS
+from dpmpn.errors import ConfigError, DataError
+from dpmpn.reasoner import Reasoner
+
+PART = 4096  # questions; a killed run loses at most one part
+_EXPLAINED = 256  # facts of a part when reasons are looked for
+Tick = Callable[[str, int, int], None]
+"""Told what is being done ("measured", "asked" or "explained"), how much of it, and of how much."""
+
+
+def complete(
+    reasoner: Reasoner,
+    relations: Sequence[str] | None = None,
+    head_type: str | None = None,
+    top: int = 100,
+    min_probability: float | None = None,
+    out: str | Path | None = None,
+    *,
+    asking: Asking = Asking(),  # noqa: B008 (frozen)
+    held_out: bool = False,
+    max_questions: int | None = None,
+    calibration: Calibration | None = None,
+    progress: Tick | None = None,
+    say: Callable[[str], None] | None = None,
+) -> pl.DataFrame:
+    """The most probable facts that no split and no edge states, the best first.
+
+    With `out` the table is written there, too; a run that was killed goes on when it is called again. With
+    `held_out` validation and test facts count as missing and are marked. `calibration` is measured if not given.
+    """
+    _check(reasoner, top, min_probability, max_questions)
+    tick = progress or (lambda *_: None)
+    if calibration is None:
+        calibration = calibration_of(
+            reasoner, asking, progress=lambda done, total: tick("measured", done, total)
+        )
+    ids = None if relations is None else [reasoner.graph.relation_names.id(r, "relation") for r in relations]
+    request = {
+        "command": "complete",
+        "relations": None if ids is None else sorted(set(ids)),
+        **{"head_type": head_type, "top": top, "min_probability": min_probability},
+        **{"held_out": held_out, "max_questions": max_questions, "asking": asdict(asking)},
+        "model": fingerprint(reasoner, {"calibration": calibration and calibration.to_dict()}),
+    }
+    # The table's name and place are tried before questions are counted.
+    with nullcontext() if out is None else Parts(out, request) as parts:
+        known = ("train",) if held_out else SPLITS
+        questions = Questions(reasoner.dataset, asking, ids, head_type, max_questions, known)
+        if questions.left_out and say is not None:
+            say(
+                f"{questions.left_out:,} questions are left out for --max-questions {max_questions:,}: "
+                "those whose entities are least like the ones that have an answer"
+            )
+        asker = Asker(reasoner.engine, reasoner.dataset, known, asking.answers)
+        wanted = partial(found_facts, reasoner.graph, calibration, min_probability)
+        describe = partial(described, reasoner, calibration, held_out)
+        try:
+            best = _asked(questions, asker, wanted, top, parts, tick)
+            frames = list(_explained(best, describe, _n_parts(questions), parts, tick))
+        finally:
+            reasoner.engine.close()
+        if parts is not None:
+            parts.finish(frames)
+    return pl.concat(frames)
+
+
+def _check(reasoner: Reasoner, top: int, min_probability: float | None, max_questions: int | None) -> None:
+    if top < 1:
+        raise ConfigError(f"'--top' must be at least 1, not {top}")
+    if max_questions is not None and max_questions < 1:
+        raise ConfigError(f"'--max-questions' must be at least 1, not {max_questions}")
+    if min_probability is None:
+        return
+    if not 0 <= min_probability <= 1:
+        raise ConfigError(f"'--min-probability' must be from 0 to 1, not {min_probability:g}")
+    if not len(reasoner.dataset.valid):
+        raise DataError(
+            "--min-probability needs validation facts to tell probabilities by, and this run has none; "
+            "leave it out, or train on a dataset with a validation split"
+        )
+
+
+def _asked(
+    questions: Questions,
+    asker: Asker,
+    wanted: Callable[[QuestionList, NewAnswers], pl.DataFrame],
+    top: int,
+    parts: Parts | None,
+    tick: Tick,
+) -> pl.DataFrame:
+    """The best facts of all questions; in memory are those of one part and the best so far."""
+    best = pl.DataFrame(schema=FACTS)
+    done = 0
+    if parts is not None:
+        done = min(parts.done(), _n_parts(questions))
+        for frame in islice(parts.read(), done):
+            best = best_facts(best, frame, top)
+    for index in range(done, _n_parts(questions)):
+        first, last = index * PART, min((index + 1) * PART, questions.total)
+        asked = questions.part(first, last)
+        tick("asked", first, questions.total)
+        found = asker.ask(asked, questions.of_type, partial(_shifted, tick, first, questions.total))
+        facts = wanted(asked, found)
+        best = best_facts(best, facts, top)
+        if parts is not None:
+            # What better facts have pushed out already cannot come back, so it need not be kept.
+            parts.write(index, facts.join(best.select(FACT), on=FACT, how="semi"))
+    return best
+
+
+def _shifted(tick: Tick, first: int, total: int, done: int) -> None:
+    tick("asked", first + done, total)
+
+
+def _n_parts(questions: Questions) -> int:
+    return -(-questions.total // PART)
+
+
+def _explained(
+    best: pl.DataFrame,
+    describe: Callable[[pl.DataFrame, int], pl.DataFrame],
+    n_before: int,  # parts
+    parts: Parts | None,
+    tick: Tick,
+) -> Iterator[pl.DataFrame]:
+    """The facts with all that is said about them, in frames of which the first is there even without facts."""
+    done = parts.done() - n_before if parts is not None else 0
+    if parts is not None:
+        yield from islice(parts.read(), n_before, None)
+    for index in range(done, max(-(-len(best) // _EXPLAINED), 1)):
+        tick("explained", index * _EXPLAINED, len(best))
+        frame = describe(best.slice(index * _EXPLAINED, _EXPLAINED), index * _EXPLAINED)
+        if parts is not None:
+            parts.write(n_before + index, frame)
+        yield frame
+    tick("explained", len(best), len(best))

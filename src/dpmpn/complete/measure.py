@@ -1,0 +1,136 @@
+"""Measures a calibration on a run's validation facts, and keeps it in the run folder."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpmpn.complete.answers import Asker, contains
+from dpmpn.complete.calibration import Calibration, Predictions, calibrate
+from dpmpn.complete.questions import Asking, QuestionList, Questions
+from dpmpn.errors import RunError
+from dpmpn.evaluate.known import KnownAnswers
+from dpmpn.files import read_json, write_json
+from dpmpn.reasoner import Reasoner
+
+FILE = "calibration.json"
+FORMAT, VERSION = "dpmpn-calibration", 1
+SAMPLE = 3000  # questions asked of each group with a validation fact, and as many without
+_KNOWN = ("train", "test")  # what is not pretended to be missing
+Tick = Callable[[int, int], None]
+
+
+def calibration_of(
+    reasoner: Reasoner,
+    asking: Asking = Asking(),  # noqa: B008 (frozen)
+    *,
+    sample: int = SAMPLE,
+    again: bool = False,
+    folder: Path | None = None,  # where it is kept
+    progress: Tick | None = None,
+) -> Calibration | None:
+    """The calibration of a model for a way of asking, as kept or measured now; None without validation facts."""
+    if not len(reasoner.dataset.valid):
+        return None
+    key = fingerprint(reasoner, {**asdict(asking), "sample": sample})
+    kept = None if again or folder is None else _kept(folder / FILE, key)
+    if kept is not None:
+        return kept
+    measured = measure(reasoner, asking, sample, progress)
+    if folder is not None:
+        values = measured.to_dict()
+        with suppress(RunError):  # a folder that cannot be written to costs measuring again, and nothing else
+            write_json(folder / FILE, {**_heading(key, values), "calibration": values})
+    return measured
+
+
+def measure(
+    reasoner: Reasoner, asking: Asking, sample: int = SAMPLE, progress: Tick | None = None
+) -> Calibration:
+    """Ask the graph as it would be asked for missing facts, and see which answers are validation facts.
+
+    Facts of the graph and of training are no answers, and test facts neither right nor wrong. Questions with a
+    validation fact are few, so they are drawn apart from the others; weights make up for it.
+    """
+    dataset = reasoner.dataset
+    valid = KnownAnswers.from_triples(dataset.queries("valid"))
+    every = Questions(dataset, asking, known=_KNOWN)
+    questions, weight = _drawn(every, dataset.queries("valid"), sample)
+    asker = Asker(reasoner.engine, dataset, _KNOWN, asking.answers)
+    tick = None if progress is None else (lambda done: progress(done, len(questions)))
+    found = asker.ask(questions, tick=tick)
+    right = contains(valid, questions, found.rows, found.entities, dataset.graph.n_entities)
+    relations, groups = questions.relations[found.rows], questions.groups[found.rows]
+    predictions = Predictions(found.attention, right, weight[found.rows], found.rows, relations, groups)
+    return calibrate(predictions, every.of_relation, asked=len(questions))
+
+
+def fingerprint(reasoner: Reasoner, settings: dict[str, Any]) -> str:
+    """What an answer depends on, as a SHA-256: weights, graph, splits, horizon, seed and how it is asked."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(reasoner.engine.network.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).data)
+    graph, dataset, config = reasoner.graph, reasoner.dataset, reasoner.engine.config
+    for array in (graph.offsets, graph.relations, graph.tails, dataset.train, dataset.valid, dataset.test):
+        digest.update(str(array.shape).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    asked = {
+        "horizon": asdict(config.asking_horizon()),
+        "model": asdict(config.model),
+        "seed": config.run.seed,
+    }
+    digest.update(json.dumps({**asked, **settings}, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def _drawn(questions: Questions, valid: np.ndarray, sample: int) -> tuple[QuestionList, np.ndarray]:
+    """Questions with and without validation facts, and how many questions each stands for."""
+    n_relations = int(valid[:, 1].max(initial=0)) + 1
+    with_fact = questions.those_of(valid[:, 0], valid[:, 1])
+    others = questions.sample(sample + len(with_fact), seed=0)
+    has_fact = np.isin(_keys(others, n_relations), _keys(with_fact, n_relations)) & (
+        others.relations < n_relations
+    )
+    others = others[~has_fact]
+    pieces, weights = [], []
+    rng = np.random.default_rng(0)
+    for group, n_all in enumerate(questions.of_group.tolist()):
+        n_with = int(np.sum(with_fact.groups == group))
+        for stratum, population in ((with_fact, n_with), (others, n_all - n_with)):
+            rows = np.flatnonzero(stratum.groups == group)
+            rows = np.sort(rng.choice(rows, min(len(rows), sample), replace=False))
+            pieces.append(stratum[rows])
+            weights.append(np.full(len(rows), population / max(len(rows), 1)))
+    drawn = QuestionList(
+        *(
+            np.concatenate([getattr(piece, name) for piece in pieces])
+            for name in ("heads", "relations", "groups")
+        )
+    )
+    order = np.lexsort((drawn.heads, drawn.relations))
+    return drawn[order], np.concatenate(weights)[order]
+
+
+def _keys(questions: QuestionList, n_relations: int) -> np.ndarray:
+    return questions.heads.astype(np.int64) * n_relations + questions.relations
+
+
+def _heading(key: str, values: dict[str, Any]) -> dict[str, Any]:
+    content = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    return {"format": FORMAT, "version": VERSION, "of": key, "sha256": content}
+
+
+def _kept(path: Path, key: str) -> Calibration | None:
+    """The calibration kept in a file; None if it is not there, of another model, or broken."""
+    try:
+        values = read_json(path, "measure it again with --recalibrate")
+        found = values.pop("calibration")
+        return Calibration.from_dict(found) if values == _heading(key, found) else None
+    except (RunError, KeyError, ValueError, TypeError, AttributeError):
+        return None

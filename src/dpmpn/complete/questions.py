@@ -1,0 +1,241 @@
+"""Which <head, relation, ?> questions are worth asking: a long list that is never made, only looked into."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from dpmpn.complete.kinds import Kinds
+from dpmpn.data.dataset import SPLITS, Dataset
+from dpmpn.errors import ConfigError, DataError
+
+Heads = Literal["like", "stated", "all"]
+GROUPS = (
+    "<head, relation, ?> without a stated answer",
+    "<head, relation, ?> with a stated answer",
+    "<?, relation, tail> without a stated answer",
+    "<?, relation, tail> with a stated answer",
+)
+"""What calibration tells apart: a relation that has its answer often has no other."""
+FIRST_HEAD_GROUP = 2  # from here on, heads are asked for
+_STEPS = 1000  # strengths are told apart in thousandths
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How the graph is asked; calibration is measured for one way of asking and holds for it alone."""
+
+    heads: Heads = "like"
+    both_directions: bool = False  # <?, relation, tail> questions, too
+    least_share: float = 0.2  # how many of the entities with a relation must have the asked one
+    answers: int = 10  # new answers looked at for each question
+
+    def __post_init__(self) -> None:
+        if self.heads not in get_args(Heads):
+            raise ConfigError(f"'heads' must be 'like', 'stated' or 'all', not '{self.heads}'")
+        if self.answers < 1:
+            raise ConfigError(f"'answers' must be at least 1, not {self.answers}")
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionList:
+    """Some questions: an entity, a relation (an inverse one asks for heads) and a place in `GROUPS` each."""
+
+    heads: np.ndarray  # int32
+    relations: np.ndarray  # int32
+    groups: np.ndarray  # int8
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def __getitem__(self, rows: slice | np.ndarray) -> "QuestionList":
+        return QuestionList(self.heads[rows], self.relations[rows], self.groups[rows])
+
+
+class Questions:
+    """All questions in the order of relation and entity, counted when made and found by their number.
+
+    Only one relation's entities are in memory at a time, whatever the number of questions.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        asking: Asking = Asking(),  # noqa: B008 (frozen)
+        relations: Sequence[int] | None = None,  # forward ids; all of them if None
+        head_type: str | None = None,
+        max_questions: int | None = None,
+        known: Sequence[str] = SPLITS,  # whose facts count as stated, with those of the graph
+    ) -> None:
+        self.asking = asking
+        self._graph = dataset.graph
+        self._kinds = Kinds.of(dataset, known)
+        self._relations = _asked_relations(dataset, asking, relations)
+        self.of_type = (
+            None if head_type is None else _type_mask(dataset, head_type)
+        )  # entities: whether it is
+        self._last: tuple[int, QuestionList] | None = None
+        self._cut: tuple[int, float] | None = None  # strength step, and the part of it that is asked
+        self._count()
+        self.left_out = 0
+        if max_questions is not None and self.total > max_questions:
+            found = self.total
+            self._cut = self._budget(max_questions)
+            self._count()
+            self.left_out = found - self.total
+
+    @property
+    def total(self) -> int:
+        """Number of questions."""
+        return int(self._offsets[-1])
+
+    @property
+    def of_group(self) -> np.ndarray:
+        """Number of questions of each group."""
+        return self._counts.sum(axis=0)
+
+    @property
+    def of_relation(self) -> np.ndarray:
+        """Number of questions of each relation of the graph and each group."""
+        counts = np.zeros((self._graph.n_relations, len(GROUPS)), np.int64)
+        counts[self._relations] = self._counts
+        return counts
+
+    def part(self, start: int, stop: int) -> QuestionList:
+        """The questions with the numbers start to stop."""
+        first, last = np.searchsorted(self._offsets, [start, max(stop - 1, start)], side="right") - 1
+        pieces = []
+        for place in range(first, min(last + 1, len(self._relations))):
+            offset = self._offsets[place]
+            pieces.append(self._of_relation(place)[max(start - offset, 0) : max(stop - offset, 0)])
+        return _joined(pieces)
+
+    def sample(self, per_group: int, seed: int) -> QuestionList:
+        """Questions drawn evenly from each group, up to so many of each."""
+        rng = np.random.default_rng(seed)
+        offsets = np.concatenate([np.zeros((1, len(GROUPS)), np.int64), self._counts.cumsum(axis=0)])
+        drawn = [
+            np.sort(rng.choice(n, min(n, per_group), replace=False)).astype(np.int64) for n in self.of_group
+        ]
+        pieces = []
+        for place, questions in self._each_relation():
+            for group, numbers in enumerate(drawn):
+                low, high = np.searchsorted(numbers, offsets[place : place + 2, group])
+                rows = np.flatnonzero(questions.groups == group)
+                pieces.append(questions[rows[numbers[low:high] - offsets[place, group]]])
+        return _joined(pieces)
+
+    def those_of(self, heads: np.ndarray, relations: np.ndarray) -> QuestionList:
+        """Those of some (entity, relation) pairs that are questions of this list, each once, in its order."""
+        pieces = []
+        for place, questions in self._each_relation():
+            wanted = heads[relations == self._relations[place]]
+            if len(wanted):
+                pieces.append(questions[np.isin(questions.heads, wanted)])
+        return _joined(pieces)
+
+    def _each_relation(self) -> Iterator[tuple[int, QuestionList]]:
+        return ((place, self._of_relation(place)) for place in range(len(self._relations)))
+
+    def _of_relation(self, place: int) -> QuestionList:
+        """All questions of one relation; the last one's are kept, as parts follow each other."""
+        if self._last is None or self._last[0] != place:
+            self._last = place, self._made(place)
+        return self._last[1]
+
+    def _made(self, place: int) -> QuestionList:
+        relation = int(self._relations[place])
+        entities, strength = self._entities(place)
+        if self._cut is not None:
+            entities = entities[self._within_budget(strength)]
+        stated = np.isin(entities, self._kinds.having(relation))
+        groups = stated.astype(np.int8) + np.int8(FIRST_HEAD_GROUP * self._asks_for_heads(place))
+        return QuestionList(entities.astype(np.int32), np.full(len(entities), relation, np.int32), groups)
+
+    def _entities(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """The entities to ask a relation of, ascending, and for each how much speaks for an answer.
+
+        An entity with a stated fact counts as likely to have another as the relation's entities are to have
+        several; any other as its relations go together with the asked one.
+        """
+        kinds, relation = self._kinds, int(self._relations[place])
+        strength = np.full(self._graph.n_entities, -1.0, np.float32)
+        if self.asking.heads == "all":
+            strength[:] = 0
+        if self.asking.heads != "stated":
+            shares = kinds.shares(relation)
+            like = np.flatnonzero(shares >= self.asking.least_share)
+            for other in like[np.argsort(shares[like], kind="stable")]:  # the strongest is written last
+                strength[kinds.having(other)] = shares[other]
+        strength[kinds.having(relation)] = kinds.share_with_several(relation)
+        if self.of_type is not None and not self._asks_for_heads(place):
+            strength[~self.of_type] = -1
+        strength[np.diff(self._graph.offsets) == 0] = -1  # attention cannot leave such an entity
+        entities = np.flatnonzero(strength >= 0)
+        return entities, strength[entities]
+
+    def _asks_for_heads(self, place: int) -> bool:
+        return self.asking.both_directions and int(self._relations[place]) >= self._graph.n_forward
+
+    def _count(self) -> None:
+        """Count the questions of each relation and group."""
+        self._last = None
+        counts = [np.bincount(made.groups, minlength=len(GROUPS)) for _, made in self._each_relation()]
+        self._counts = np.array(counts, np.int64).reshape(-1, len(GROUPS))
+        self._offsets = np.concatenate([[0], np.cumsum(self._counts.sum(axis=1))])  # relations + 1
+
+    def _budget(self, max_questions: int) -> tuple[int, float]:
+        """The strength step down to which all questions fit, and the part of that step that fits, too."""
+        steps = np.zeros(_STEPS + 1, np.int64)
+        for place in range(len(self._relations)):
+            steps += np.bincount(_step(self._entities(place)[1]), minlength=_STEPS + 1)
+        stronger = np.cumsum(steps[::-1])[::-1]  # questions of a step and above
+        step = int(np.flatnonzero(stronger > max_questions)[-1])
+        above = stronger[step] - steps[step]
+        return step, float((max_questions - above) / steps[step])
+
+    def _within_budget(self, strength: np.ndarray) -> np.ndarray:
+        """Rows of the entities that are asked: the stronger ones, and evenly some of the last step."""
+        step, fraction = self._cut  # type: ignore[misc]
+        at = np.flatnonzero(_step(strength) == step)
+        n_taken = int(len(at) * fraction)
+        taken = at[np.arange(n_taken) * len(at) // max(n_taken, 1)]
+        return np.sort(np.concatenate([np.flatnonzero(_step(strength) > step), taken]))
+
+
+def _step(strength: np.ndarray) -> np.ndarray:
+    return (strength * _STEPS).astype(np.int64)
+
+
+def _asked_relations(dataset: Dataset, asking: Asking, relations: Sequence[int] | None) -> np.ndarray:
+    """Ids of the relations to ask, ascending; of a task only the one its model was trained on."""
+    graph = dataset.graph
+    if dataset.both_directions:
+        asked = np.arange(graph.n_forward) if relations is None else np.unique(relations)
+        if len(asked) and asked[-1] >= graph.n_forward:
+            name = graph.relation_names.name(int(asked[-1]))
+            raise DataError(f"'{name}' is an inverse relation; name the relation itself")
+        return np.concatenate([asked, graph.inverse[asked]]) if asking.both_directions else asked
+    if asking.both_directions:
+        raise ConfigError("this model was trained to ask for tails only; leave out --both-directions")
+    trained = np.unique(dataset.train[:, 1])
+    strange = np.setdiff1d([] if relations is None else list(relations), trained)
+    if len(strange):
+        name = graph.relation_names.name(int(strange[0]))
+        raise DataError(f"this model was not trained to answer '{name}'; leave out --relation {name}")
+    return trained if relations is None else np.unique(relations)
+
+
+def _type_mask(dataset: Dataset, head_type: str) -> np.ndarray:
+    mask = np.zeros(dataset.graph.n_entities, bool)
+    mask[dataset.graph.entities.of_type(head_type)] = True
+    return mask
+
+
+def _joined(pieces: list[QuestionList]) -> QuestionList:
+    return QuestionList(
+        np.concatenate([np.empty(0, np.int32), *(piece.heads for piece in pieces)]),
+        np.concatenate([np.empty(0, np.int32), *(piece.relations for piece in pieces)]),
+        np.concatenate([np.empty(0, np.int8), *(piece.groups for piece in pieces)]),
+    )
