@@ -118,3 +118,23 @@ def _assert_chain(facts: tuple[tuple[str, str, str], ...], head: str, answer: st
         assert at in (start, end)
         at = end if at == start else start
     assert at == answer
+
+
+def test_a_relation_of_the_users_own_that_is_named_like_an_inverse_is_read_forward() -> None:
+    graph = KnowledgeGraph.from_tuples([("a", "knows_inv", "b"), ("b", "knows_inv", "c"), ("a", "r", "c")])
+    trace = ReasoningTrace(np.array([graph.entities.id("a")]), np.array([0]))
+    trace.steps.append(step(graph, {"a": 1.0}, [("a", "knows_inv", "b", 1.0)]))
+    backward = graph.relation_names.name(int(graph.inverse[graph.relation_names.id("r", "relation")]))
+    trace.steps.append(step(graph, {"b": 1.0}, [("b", "knows_inv", "c", 1.0)]))
+    trace.steps.append(step(graph, {"c": 1.0}, [("c", backward, "a", 1.0)]))
+    (path,) = strongest_paths(trace, 0, graph.entities.id("a"), graph)
+    assert path.facts == (("a", "knows_inv", "b"), ("b", "knows_inv", "c"), ("a", "r", "c"))
+
+
+def test_a_relation_and_its_own_namesake_of_an_inverse() -> None:
+    graph = KnowledgeGraph.from_tuples([("a", "r", "b"), ("b", "r_inv", "a")])
+    assert graph.n_forward == 2
+    trace = ReasoningTrace(np.array([graph.entities.id("b")]), np.array([0]))
+    trace.steps.append(step(graph, {"b": 1.0}, [("b", "r_inv", "a", 1.0)]))
+    (path,) = strongest_paths(trace, 0, graph.entities.id("a"), graph)
+    assert path.facts == (("b", "r_inv", "a"),)

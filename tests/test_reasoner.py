@@ -1,13 +1,17 @@
 """The Python face: the public names, fitting, asking, measuring, saving, and the README's example."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import dpmpn
-from dpmpn.reasoner import joined_pairs, suitable_config
+from dpmpn.data.labels import Labels
+from dpmpn.data.leakage import joined_pairs
+from dpmpn.explain_path import shown_facts
+from dpmpn.reasoner import suitable_config
 
 ROOT = Path(__file__).parent.parent
 TINY = dict(
@@ -49,9 +53,11 @@ def test_predictions_are_a_sequence_and_a_frame(reasoner: dpmpn.Reasoner) -> Non
     assert [p.answer for p in predictions if p.known] in (["mother0"], [])
     assert predictions[0].probability >= predictions[1].probability
     frame = predictions.to_frame()
-    assert frame.columns == ["answer", "probability", "rank", "known"]
+    assert frame.columns == ["answer", "probability", "rank", "known", "label", "through_unseen"]
     assert frame["answer"].to_list() == [p.answer for p in predictions]
     assert frame.schema["known"] == pl.Boolean
+    assert frame["label"].to_list() == frame["answer"].to_list()
+    assert frame["through_unseen"].to_list() == [0.0] * 3
     assert "1. " in repr(predictions)
 
 
@@ -82,6 +88,43 @@ def test_why(reasoner: dpmpn.Reasoner) -> None:
     assert predictions.why("mother0", top=1)[0].share <= 1.001
     with pytest.raises(dpmpn.UnknownName):
         predictions.why("mother00")
+
+
+def test_labels_are_shown_and_understood() -> None:
+    labels = pl.DataFrame({"id": ["mother0", "child0"], "name": ["Ada", "Byron"]}).with_columns(
+        description=pl.lit(None, pl.String), type=pl.lit(None, pl.String)
+    )
+    family = dpmpn.dataset_from_tuples(TRAIN, name="family")
+    named = family.graph.entities.labelled(Labels.of(labels, pl.Series(family.graph.entities.names)))
+    reasoner = dpmpn.Reasoner(**TINY).fit(replace(family, graph=replace(family.graph, entities=named)))
+    predictions = reasoner.predict("Byron", "mother", top=100)
+    shown = {p.answer: p.label for p in predictions}
+    assert shown["mother0"] == "Ada" and shown["father0"] == "father0"
+    assert "Ada (mother0)" in repr(predictions) and "father0 (" not in repr(predictions)
+    assert predictions.why("Ada") == predictions.why("mother0")
+    path = next(path for path in predictions.why("Ada", top=10) if len(path.facts) == 1)
+    assert path.facts == (("child0", "mother", "mother0"),)
+    assert shown_facts(reasoner.graph, path) == (("Byron", "mother", "Ada"),)
+
+
+def test_a_head_without_facts_has_no_answers() -> None:
+    lonely = dpmpn.dataset_from_tuples(TRAIN, test=[("nobody", "mother", "no one")])
+    reasoner = dpmpn.Reasoner(**TINY).fit(lonely)
+    predictions = reasoner.predict("nobody", "mother")
+    assert len(predictions) == 0 and predictions.why() == []
+    assert repr(predictions) == "no answers"
+    assert predictions.to_frame().height == 0
+    assert predictions.why("mother0") == []
+
+
+def test_a_graph_of_one_entity() -> None:
+    reasoner = dpmpn.Reasoner(**TINY).fit(dpmpn.dataset_from_tuples([("a", "r", "a")]))
+    (only,) = reasoner.predict("a", "r")
+    assert (only.answer, only.known) == ("a", True)
+    assert only.probability == pytest.approx(1)
+    assert list(reasoner.predict("a", "r", new=True)) == []
+    assert list(reasoner.with_facts(remove=[("a", "r", "a")]).predict("a", "r")) == []
+    assert {p.answer for p in reasoner.with_facts(add=[("a", "r", "b")]).predict("b", "r")} == {"a", "b"}
 
 
 def test_evaluate(reasoner: dpmpn.Reasoner) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmpn.data.graph import INVERSE_SUFFIX, KnowledgeGraph
+from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.model.trace import ReasoningTrace, TraceStep
 
 Fact = tuple[str, str, str]  # head, relation and tail, in the direction of the file
@@ -15,7 +16,7 @@ _KEPT_PER_NODE = 50  # ways from a node to the answer that are followed; the wea
 
 @dataclass(frozen=True)
 class Path:
-    """A chain of facts from head to answer, and the part of the answer's attention that came along it."""
+    """A chain of facts, by their identifiers, and the part of the answer's attention that came along it."""
 
     facts: tuple[Fact, ...]
     share: float
@@ -70,10 +71,34 @@ def _strongest(ways: dict[tuple[_Edge, ...], float]) -> dict[tuple[_Edge, ...], 
     return dict(sorted(ways.items(), key=lambda way: -way[1])[:_KEPT_PER_NODE])
 
 
+def shown_facts(graph: KnowledgeGraph, path: Path) -> tuple[Fact, ...]:
+    """The facts of a path as people read them: labels in the place of identifiers."""
+    return tuple(
+        (
+            _shown(graph.entities, head, "entity"),
+            _shown(graph.relation_names, relation, "relation"),
+            _shown(graph.entities, tail, "entity"),
+        )
+        for head, relation, tail in path.facts
+    )
+
+
+def _shown(names: Vocabulary, name: str, kind: str) -> str:
+    return names.label(names.id(name, kind)) if names.has_labels else name
+
+
 def _fact(graph: KnowledgeGraph, edge: _Edge) -> Fact:
     """The fact an edge stands for: an edge of an inverse relation is read backwards."""
     head, relation, tail = edge
-    name, inverse = graph.relation_names.name(relation), int(graph.inverse[relation])
-    if inverse >= 0 and name == graph.relation_names.name(inverse) + INVERSE_SUFFIX:
-        head, name, tail = tail, graph.relation_names.name(inverse), head
-    return graph.entities.name(head), name, graph.entities.name(tail)
+    if _is_inverse(graph, relation):
+        head, relation, tail = tail, int(graph.inverse[relation]), head
+    return graph.entities.name(head), graph.relation_names.name(relation), graph.entities.name(tail)
+
+
+def _is_inverse(graph: KnowledgeGraph, relation: int) -> bool:
+    """Whether a relation is an added inverse; where the file holds inverses of its own, its name tells."""
+    if graph.n_forward < graph.n_relations:
+        return relation >= graph.n_forward
+    inverse = int(graph.inverse[relation])
+    names = graph.relation_names
+    return inverse >= 0 and names.name(relation) == names.name(inverse) + INVERSE_SUFFIX

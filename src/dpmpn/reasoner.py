@@ -2,87 +2,31 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpmpn.config import Config, derived_defaults, load_preset, preset_names, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.leakage import joined_pairs
 from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, DataError, RunError
+from dpmpn.predictions import Prediction, Predictions
 
 # What needs torch is imported where it is used: the command line's help need not wait for it.
 if TYPE_CHECKING:
-    import polars as pl
-
-    from dpmpn.explain_path import Path
+    from dpmpn.data.changed_graph import Changes, Facts
+    from dpmpn.model.answer import Answer
     from dpmpn.model.engine import Engine
     from dpmpn.model.network import Network
     from dpmpn.model.trace import ReasoningTrace
     from dpmpn.run_folder import RunFolder
     from dpmpn.train.trainer import Progress
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """One answer to a question."""
-
-    answer: str
-    probability: float
-    rank: int  # place in the list of answers, counted from 1
-    known: bool  # whether the graph states it already
-
-
-class Predictions(Sequence[Prediction]):
-    """Answers to a question, the most probable first."""
-
-    def __init__(self, answers: Sequence[Prediction], reasoner: "Reasoner", head: int, relation: int) -> None:
-        self._answers = tuple(answers)
-        self._reasoner, self._head, self._relation = reasoner, head, relation
-
-    @overload
-    def __getitem__(self, index: int) -> Prediction: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Prediction]: ...
-    def __getitem__(self, index: int | slice) -> Prediction | Sequence[Prediction]:
-        return self._answers[index]
-
-    def __len__(self) -> int:
-        return len(self._answers)
-
-    def __iter__(self) -> Iterator[Prediction]:
-        return iter(self._answers)
-
-    def __repr__(self) -> str:
-        lines = (f"{p.rank}. {p.answer}  {p.probability:.3f}{'  known' * p.known}" for p in self)
-        return "\n".join(lines) or "no answers"
-
-    def to_frame(self) -> "pl.DataFrame":
-        """The answers as a polars data frame with the columns answer, probability, rank and known."""
-        import polars as pl
-
-        schema = {"answer": pl.String, "probability": pl.Float64, "rank": pl.Int64, "known": pl.Boolean}
-        return pl.DataFrame([asdict(answer) for answer in self], schema=schema)
-
-    def why(self, answer: str | None = None, top: int = 3) -> "list[Path]":
-        """The chains of facts that carried the attention to an answer, to the first one if none is named."""
-        from dpmpn.explain_path import strongest_paths
-
-        graph = self._reasoner.graph
-        name = answer if answer is not None else self._answers[0].answer if self._answers else None
-        return (
-            strongest_paths(self._trace, 0, graph.entities.id(name), graph, top) if name is not None else []
-        )
-
-    @cached_property
-    def _trace(self) -> "ReasoningTrace":
-        engine = self._reasoner.engine
-        return engine.trace(engine.asking_batch(np.array([self._head]), np.array([self._relation])))[1]
 
 
 class Reasoner:
@@ -100,6 +44,8 @@ class Reasoner:
         self._run: RunFolder | None = None
         self._dataset: Dataset | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._trained: tuple[Network, KnowledgeGraph] | None = None  # where facts were changed since
+        self.changes: Changes | None = None  # what the last `with_facts` did
 
     @classmethod
     def load(cls, run_dir: str | FilePath, **settings: Any) -> "Reasoner":
@@ -129,8 +75,23 @@ class Reasoner:
         run = RunFolder.create(FilePath(out), dataset, config)
         train(run, dataset, config, progress=progress)
         self._forget()
-        self._run, self._dataset = run, dataset
+        self._run, self._dataset, self._trained, self.changes = run, dataset, None, None
         return self
+
+    def with_facts(self, add: "Facts" = (), remove: "Facts" = ()) -> "Reasoner":
+        """The same model on a graph with more or fewer facts, without training; this reasoner stays as it is.
+
+        Facts are tuples of names, a file or a data frame. Entities may be new, relations may not. Answers say how
+        much of their attention came through entities the model was not trained on.
+        """
+        from dpmpn.data.changed_graph import changed_dataset
+
+        trained = self._trained or (self.engine.network, self.graph)
+        changed = copy(self)
+        changed._forget()
+        changed._dataset, changed.changes = changed_dataset(self.dataset, add, remove)
+        changed._trained = trained
+        return changed
 
     def predict(
         self, head: str, relation: str, top: int = 10, inverse: bool = False, new: bool = False
@@ -140,7 +101,9 @@ class Reasoner:
         Answers the graph states already are marked as known, or left out with `new`.
         """
         source, asked = self._question(head, relation, inverse)
-        answer = self.engine.answer(self.engine.asking_batch(np.array([source]), np.array([asked])))
+        if not self.graph.degree(source):  # attention cannot leave such a head, and is no answer there
+            return Predictions((), self, source, asked)
+        answer, through, trace = self._answered(source, asked)
         probabilities = answer.attention.cpu().numpy()
         order = np.argsort(-probabilities, kind="stable")
         order = order[probabilities[order] > 0]
@@ -149,10 +112,17 @@ class Reasoner:
             order, known = order[~known], known[~known]
         names = self.graph.entities
         answers = [
-            Prediction(names.name(int(answer.nodes[at])), float(probabilities[at]), rank, bool(is_known))
+            Prediction(
+                names.name(entity := int(answer.nodes[at])),
+                float(probabilities[at]),
+                rank,
+                bool(is_known),
+                names.label(entity),
+                float(through[at]),
+            )
             for rank, (at, is_known) in enumerate(zip(order[:top], known[:top], strict=True), start=1)
         ]
-        return Predictions(answers, self, source, asked)
+        return Predictions(answers, self, source, asked, trace)
 
     def evaluate(
         self,
@@ -177,6 +147,10 @@ class Reasoner:
         folder = FilePath(folder)
         if folder.exists():
             raise RunError(f"{folder}: exists already; choose another folder or remove this one first")
+        if self._trained is not None:
+            raise RunError(
+                "a reasoner made by with_facts cannot be saved; save the one it was made from and keep the facts"
+            )
         shutil.copytree(self._fitted().path, folder)
 
     @property
@@ -186,7 +160,7 @@ class Reasoner:
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The dataset the model was trained on."""
+        """The dataset the model was trained on, with the facts changed since."""
         return self._dataset if self._dataset is not None else self._fitted().dataset()
 
     @property
@@ -201,7 +175,35 @@ class Reasoner:
 
         # The device a run was trained on may not be here: asking is on the CPU unless told otherwise.
         config = self.config.replace(device=self._settings.get("device", "cpu"))
-        return Engine(_placed(self._fitted().network("best"), config.run.device), self.graph, config)
+        return Engine(self._network(config.run.device), self.graph, config)
+
+    @cached_property
+    def unseen(self) -> np.ndarray | None:
+        """Which entities the model was not trained on; None where none of them has an edge in the graph."""
+        from dpmpn.model.unseen import unseen_entities
+
+        if self._trained is None:
+            return None
+        unseen = unseen_entities(self._trained[1], self.graph)
+        return unseen if (unseen & ~unseen_entities(self.graph, self.graph)).any() else None
+
+    def _network(self, device: str) -> "Network":
+        from dpmpn.model.unseen import extended_network
+
+        if self._trained is not None:
+            return extended_network(*self._trained, self.graph)
+        return _placed(self._fitted().network("best"), device)
+
+    def _answered(self, head: int, relation: int) -> "tuple[Answer, np.ndarray, ReasoningTrace | None]":
+        """The answer, the part of each node's attention that came through unseen entities, and the trace if made."""
+        from dpmpn.model.unseen import through_unseen
+
+        batch = self.engine.asking_batch(np.array([head]), np.array([relation]))
+        if self.unseen is None:
+            answer = self.engine.answer(batch)
+            return answer, np.zeros(len(answer.nodes)), None
+        answer, trace = self.engine.trace(batch)
+        return answer, through_unseen(answer, trace, self.unseen), trace
 
     def _fitted(self) -> "RunFolder":
         if self._run is None:
@@ -210,7 +212,7 @@ class Reasoner:
 
     def _forget(self) -> None:
         """Drop what was read from an earlier run."""
-        for name in ("dataset", "engine"):
+        for name in ("dataset", "engine", "unseen"):
             self.__dict__.pop(name, None)
 
     def _question(self, head: str, relation: str, inverse: bool) -> tuple[int, int]:
@@ -257,17 +259,8 @@ def _preset_of(dataset: Dataset) -> str | None:
     """Preset of a dataset of the registry; a folder that only shares its name does not count."""
     entry = find_dataset(dataset.name)
     folder = entry.folder() if entry is not None else None
-    if entry is None or folder is None or dataset.folder is None or not dataset.folder.samefile(folder):
+    if entry is None or folder is None or dataset.folder is None or not folder.is_dir():
+        return None
+    if not dataset.folder.samefile(folder):
         return None
     return entry.preset or (entry.name if entry.name in preset_names() else None)
-
-
-def joined_pairs(dataset: Dataset) -> float | None:
-    """Share of validation triples whose head and tail a training triple joins too, in either direction."""
-    if not len(dataset.valid):
-        return None
-    n_entities = dataset.graph.n_entities
-    train, valid = (split[:, [0, 2]].astype(np.int64) for split in (dataset.train, dataset.valid))
-    forward, backward = train @ [n_entities, 1], train @ [1, n_entities]
-    asked = valid @ [n_entities, 1]
-    return float((np.isin(asked, forward) | np.isin(asked, backward)).mean())

@@ -113,7 +113,8 @@ def test_the_horizon_for_asking_can_be_changed(call: Call, trained: Path) -> Non
 
 def test_predictions_have_the_keys_others_rely_on(call: Call, trained: Path) -> None:
     answers = json.loads(call("predict", trained, "child0", "mother", "--json", "-").out)
-    assert all(set(answer) == {"answer", "probability", "rank", "known"} for answer in answers)
+    keys = {"answer", "probability", "rank", "known", "label", "through_unseen"}
+    assert all(set(answer) == keys for answer in answers)
     assert [answer["rank"] for answer in answers] == list(range(1, len(answers) + 1))
     assert [a["probability"] for a in answers] == sorted((a["probability"] for a in answers), reverse=True)
     assert [a["answer"] for a in answers if a["known"]] == ["mother0"]

@@ -61,8 +61,8 @@ def test_find_edges_agrees_with_a_set(triples):
 @given(triple_lists)
 def test_a_key_too_wide_for_int64_sorts_the_same(triples):
     array = np.array(triples, np.int64).reshape(-1, 3)
-    narrow = graph_module._sorted_unique(array, N_ENTITIES, N_RELATIONS)
-    wide = graph_module._sorted_unique(array, 2**31 - 1, 2**15)
+    narrow = graph_module.sorted_unique(array, N_ENTITIES, N_RELATIONS)
+    wide = graph_module.sorted_unique(array, 2**31 - 1, 2**15)
     assert all(np.array_equal(a, b) for a, b in zip(narrow, wide, strict=True))
 
 

@@ -134,20 +134,23 @@ class KnowledgeGraph:
     def find_edges(self, heads: np.ndarray, relations: np.ndarray, tails: np.ndarray) -> np.ndarray:
         """Edge id of each (head, relation, tail), -1 where there is none; bisects the head's edges."""
         heads, relations, tails = np.broadcast_arrays(*(np.asarray(a) for a in (heads, relations, tails)))
-        low = self.offsets[heads]  # queries
-        end = self.offsets[np.add(heads, 1)]
-        high = end.copy()
-        while (open_ := low < high).any():
-            middle = np.where(open_, (low + high) // 2, 0)
-            before = open_ & self._precedes(middle, relations, tails)
-            low = np.where(before, middle + 1, low)
-            high = np.where(open_ & ~before, middle, high)
-        in_range = low < end
+        low = self.edge_places(heads, relations, tails)
+        in_range = low < self.offsets[np.add(heads, 1)]
         at = np.where(in_range, low, 0)
         if not in_range.any():
             return np.full(low.shape, -1, np.int64)
         found = in_range & (self.relations[at] == relations) & (self.tails[at] == tails)
         return np.where(found, low, -1)
+
+    def edge_places(self, heads: np.ndarray, relations: np.ndarray, tails: np.ndarray) -> np.ndarray:
+        """Where each (head, relation, tail) stands or would stand among the head's edges."""
+        low, high = self.offsets[heads], self.offsets[np.add(heads, 1)]
+        while (open_ := low < high).any():
+            middle = np.where(open_, (low + high) // 2, 0)
+            before = open_ & self._precedes(middle, relations, tails)
+            low = np.where(before, middle + 1, low)
+            high = np.where(open_ & ~before, middle, high)
+        return low
 
     def _precedes(self, edge_ids: np.ndarray, relations: np.ndarray, tails: np.ndarray) -> np.ndarray:
         edge_relations = self.relations[edge_ids]

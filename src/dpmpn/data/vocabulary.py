@@ -17,6 +17,7 @@ _SHORTLIST = 200
 _MAX_GRAMS = 24
 _AMBIGUOUS = -1
 _SHOWN_AMBIGUOUS = 5
+_FEW = 1000  # names that are found one by one sooner than all names are listed
 
 
 class Vocabulary:
@@ -109,6 +110,8 @@ class Vocabulary:
 
     def ids(self, names: pl.Series) -> np.ndarray:
         """Id of each of many names (labels do not count), -1 where there is no such name."""
+        if len(names) < _FEW and self.ascending:
+            return np.array([self._find(name) for name in names.to_list()], np.int64)
         known = pl.DataFrame(
             {"name": self.names, "id": np.arange(len(self))}, {"name": pl.String, "id": pl.Int64}
         )

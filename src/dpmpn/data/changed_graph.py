@@ -1,0 +1,221 @@
+"""A graph with more or fewer facts: the same ids, entities that are new after them, edges merged in their order."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dpmpn.data.dataset import Dataset
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.sources.base import FACTS, ReadOptions
+from dpmpn.data.vocabulary import Vocabulary
+from dpmpn.errors import UnknownName
+
+Facts = Any
+"""Names of head, relation and tail: tuples, the path of any file that can be imported, a data frame, a graph."""
+
+_NEEDS_TRAINING = "a relation the model does not know needs training"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What became of facts that were to be added or removed; a fact and its inverse count as one."""
+
+    added: int
+    already_there: int  # were to be added, but the graph stated them
+    removed: int
+    absent: int  # were to be removed, but the graph did not state them
+    new_entities: tuple[str, ...]  # in the order of their ids
+
+
+def changed_graph(
+    graph: KnowledgeGraph, add: Facts = (), remove: Facts = ()
+) -> tuple[KnowledgeGraph, Changes]:
+    """The graph without some facts and with others, and what was changed; first facts go, then others come."""
+    added, removed, entities = _encoded(graph, add, remove)
+    return _changed(graph, added, removed, entities)
+
+
+def changed_dataset(dataset: Dataset, add: Facts = (), remove: Facts = ()) -> tuple[Dataset, Changes]:
+    """The dataset whose graph and training triples lack some facts and have others.
+
+    The training triples of a task are questions of one relation beside its graph: facts are only taken from them.
+    """
+    added, removed, entities = _encoded(dataset.graph, add, remove)
+    graph, changes = _changed(dataset.graph, added, removed, entities)
+    train = _without_rows(dataset.train, removed, graph)
+    if dataset.candidates is None and len(added):
+        train = np.concatenate([_without_rows(train, added, graph), added.astype(np.int32)])
+    return replace(dataset, graph=graph, train=train), changes
+
+
+def _encoded(
+    graph: KnowledgeGraph, add: Facts, remove: Facts
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Facts to add and to remove as ids, and the names of new entities."""
+    added, removed = _read(add), _read(remove)
+    names = _entity_names(added)
+    ids = _ids_or_new(graph.entities, names)
+    new = tuple(names.filter(pl.Series(ids < 0)).to_list())
+    ids[ids < 0] = graph.n_entities + np.arange(len(new))
+    gone = _entity_names(removed)
+    return (
+        _facts(graph, added, names, ids, _NEEDS_TRAINING),
+        _facts(graph, removed, gone, _known_ids(graph.entities, gone, "entity")),
+        new,
+    )
+
+
+def _read(facts: Facts) -> pl.DataFrame:
+    """Text columns head, relation and tail."""
+    if not isinstance(facts, str | Path):
+        from dpmpn.data.sources.frames import facts_of
+
+        return facts_of(facts)
+    from dpmpn.data.sources.choose import open_source
+
+    batches = list(open_source(str(facts), ReadOptions()).batches())
+    return pl.concat(batches) if batches else pl.DataFrame(schema=FACTS)
+
+
+def _entity_names(facts: pl.DataFrame) -> pl.Series:
+    return pl.concat([facts["head"], facts["tail"]]).unique().sort()
+
+
+def _ids_or_new(entities: Vocabulary, names: pl.Series) -> np.ndarray:
+    """Id of each name or label, -1 where it is neither.
+
+    Unlike a question, a fact is not matched by another spelling of its case: that may well be someone else.
+    """
+    ids = _exact_ids(entities, names)
+    if entities.labels is not None:
+        labels = set(entities.labels.name.drop_nulls())
+        for at in np.flatnonzero(ids < 0):
+            if names[int(at)] in labels:
+                ids[at] = entities.id(names[int(at)])
+    return ids
+
+
+def _exact_ids(vocabulary: Vocabulary, names: pl.Series) -> np.ndarray:
+    # Reading all names of 10^6 takes half a second: not for nothing.
+    return vocabulary.ids(names).copy() if len(names) else np.empty(0, np.int64)
+
+
+def _known_ids(vocabulary: Vocabulary, names: pl.Series, kind: str, hint: str = "") -> np.ndarray:
+    """Id of each name, label or other spelling; what is none of them is refused."""
+    ids = _exact_ids(vocabulary, names)
+    for at in np.flatnonzero(ids < 0):
+        try:
+            ids[at] = vocabulary.id(names[int(at)], kind)
+        except UnknownName as error:
+            raise UnknownName(kind, error.name, error.near, hint) from error
+    return ids
+
+
+def _facts(
+    graph: KnowledgeGraph, facts: pl.DataFrame, names: pl.Series, ids: np.ndarray, hint: str = ""
+) -> np.ndarray:
+    """Distinct facts as ids, each in the direction whose relation has the smaller id; `ids` are the names'."""
+    table = pl.DataFrame({"name": names, "id": ids})
+    head, tail = (
+        facts.join(table, left_on=end, right_on="name", how="left", maintain_order="left")["id"].to_numpy()
+        for end in ("head", "tail")
+    )
+    relation = _known_ids(graph.relation_names, facts["relation"], "relation", hint)
+    return _sorted_unique(_canonical(np.stack([head, relation, tail], 1), graph))  # n x 3
+
+
+def _sorted_unique(triples: np.ndarray) -> np.ndarray:
+    """Triples sorted by head, relation and tail, each once; np.unique takes eight times as long."""
+    triples = triples[np.lexsort(triples.T[::-1])]
+    first = np.ones(len(triples), bool)
+    first[1:] = (triples[1:] != triples[:-1]).any(1)
+    return triples[first]
+
+
+def _canonical(triples: np.ndarray, graph: KnowledgeGraph) -> np.ndarray:
+    """Each triple in the direction whose relation has the smaller id; of added inverses that is the file's."""
+    inverse = graph.inverse[triples[:, 1]]
+    backward = (inverse >= 0) & (inverse < triples[:, 1])
+    flipped = np.stack([triples[:, 2], inverse, triples[:, 0]], 1)
+    return np.where(backward[:, None], flipped, triples)
+
+
+def _changed(
+    graph: KnowledgeGraph, added: np.ndarray, removed: np.ndarray, new: tuple[str, ...]
+) -> tuple[KnowledgeGraph, Changes]:
+    n_removed = int(_stated(graph, removed).sum())
+    graph = _without_edges(graph, _with_inverses(removed, graph))
+    if new:
+        offsets = np.concatenate([graph.offsets, np.full(len(new), graph.n_edges, np.int64)])
+        graph = _frozen(replace(graph, offsets=offsets, entities=graph.entities.extended(new)))
+    stated = int(_stated(graph, added).sum())
+    graph = _with_edges(graph, _with_inverses(added, graph))
+    return graph, Changes(len(added) - stated, stated, n_removed, len(removed) - n_removed, new)
+
+
+def _stated(graph: KnowledgeGraph, facts: np.ndarray) -> np.ndarray:
+    return graph.find_edges(*facts.T) >= 0
+
+
+def _with_inverses(facts: np.ndarray, graph: KnowledgeGraph) -> np.ndarray:
+    """The edges of facts: each once, and its inverse where the relation has one."""
+    backward = np.stack([facts[:, 2], graph.inverse[facts[:, 1]], facts[:, 0]], 1)
+    return np.concatenate([facts, backward[backward[:, 1] >= 0]])
+
+
+def _without_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:
+    ids = graph.find_edges(*edges.T)
+    ids = np.unique(ids[ids >= 0])
+    if not len(ids):
+        return graph
+    fewer = np.bincount(graph.edge_heads(ids), minlength=graph.n_entities)
+    return _frozen(
+        replace(
+            graph,
+            offsets=graph.offsets - np.concatenate([[0], np.cumsum(fewer)]),
+            relations=np.delete(graph.relations, ids),
+            tails=np.delete(graph.tails, ids),
+        )
+    )
+
+
+def _with_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:
+    edges = edges[graph.find_edges(*edges.T) < 0]
+    if not len(edges):
+        return graph
+    edges = _sorted_unique(edges)
+    places = graph.edge_places(*edges.T)
+    more = np.bincount(edges[:, 0], minlength=graph.n_entities)
+    return _frozen(
+        replace(
+            graph,
+            offsets=graph.offsets + np.concatenate([[0], np.cumsum(more)]),
+            relations=np.insert(graph.relations, places, edges[:, 1]),
+            tails=np.insert(graph.tails, places, edges[:, 2]),
+        )
+    )
+
+
+def _frozen(graph: KnowledgeGraph) -> KnowledgeGraph:
+    """The graph with read-only arrays, as every graph has."""
+    for array in (graph.offsets, graph.relations, graph.tails):
+        array.flags.writeable = False
+    return graph
+
+
+def _without_rows(triples: np.ndarray, facts: np.ndarray, graph: KnowledgeGraph) -> np.ndarray:
+    """The triples that are none of the facts, in their order."""
+    if not len(facts):
+        return triples
+    # Most triples are told apart by their head alone: one look each.
+    ends = np.zeros(graph.n_entities, bool)
+    ends[facts[:, [0, 2]]] = True
+    suspects = np.flatnonzero(ends[triples[:, 0]])
+    rows = _canonical(np.asarray(triples[suspects], np.int64), graph)
+    columns = ["head", "relation", "tail"]
+    frames = (pl.DataFrame(part, columns, orient="row") for part in (rows, facts))
+    found = next(frames).with_row_index("at").join(next(frames), on=columns, how="semi")
+    return np.delete(triples, suspects[found["at"].to_numpy()], axis=0)

@@ -1,0 +1,96 @@
+"""Answers to a question: what was answered, how probable it is, and why."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dpmpn.explain_path import Path
+    from dpmpn.model.trace import ReasoningTrace
+    from dpmpn.reasoner import Reasoner
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One answer to a question."""
+
+    answer: str
+    probability: float
+    rank: int  # place in the list of answers, counted from 1
+    known: bool  # whether the graph states it already
+    label: str  # what to show: the answer's label, or its name where it has none
+    through_unseen: float  # part of its attention that came through entities the model was not trained on
+
+
+class Predictions(Sequence[Prediction]):
+    """Answers to a question, the most probable first."""
+
+    def __init__(
+        self,
+        answers: Sequence[Prediction],
+        reasoner: "Reasoner",
+        head: int,
+        relation: int,
+        trace: "ReasoningTrace | None" = None,
+    ) -> None:
+        self._answers = tuple(answers)
+        self._reasoner, self._head, self._relation = reasoner, head, relation
+        if trace is not None:
+            self._trace = trace
+
+    @overload
+    def __getitem__(self, index: int) -> Prediction: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Prediction]: ...
+    def __getitem__(self, index: int | slice) -> Prediction | Sequence[Prediction]:
+        return self._answers[index]
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def __iter__(self) -> Iterator[Prediction]:
+        return iter(self._answers)
+
+    def __repr__(self) -> str:
+        return "\n".join(_line(prediction) for prediction in self) or "no answers"
+
+    def to_frame(self) -> "pl.DataFrame":
+        """The answers as a polars data frame; its columns are the fields of a prediction."""
+        import polars as pl
+
+        schema = {
+            "answer": pl.String,
+            "probability": pl.Float64,
+            "rank": pl.Int64,
+            "known": pl.Boolean,
+            "label": pl.String,
+            "through_unseen": pl.Float64,
+        }
+        return pl.DataFrame([asdict(answer) for answer in self], schema=schema)
+
+    def why(self, answer: str | None = None, top: int = 3) -> "list[Path]":
+        """The chains of facts that carried the attention to an answer, to the first one if none is named."""
+        from dpmpn.explain_path import strongest_paths
+
+        graph = self._reasoner.graph
+        name = answer if answer is not None else self._answers[0].answer if self._answers else None
+        return (
+            strongest_paths(self._trace, 0, graph.entities.id(name), graph, top) if name is not None else []
+        )
+
+    @cached_property
+    def _trace(self) -> "ReasoningTrace":
+        engine = self._reasoner.engine
+        return engine.trace(engine.asking_batch(np.array([self._head]), np.array([self._relation])))[1]
+
+
+def _line(prediction: Prediction) -> str:
+    p = prediction
+    name = p.label if p.label == p.answer else f"{p.label} ({p.answer})"
+    unseen = f"  {p.through_unseen:.0%} through unseen entities" if p.through_unseen >= 0.005 else ""
+    return f"{p.rank}. {name}  {p.probability:.3f}{'  known' * p.known}{unseen}"
