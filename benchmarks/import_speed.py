@@ -72,8 +72,10 @@ def _write(path: Path, n_facts: int) -> None:
             ends = (n_entities * rng.random((2, count)) ** 2).astype(np.int64)
             relations = (n_relations * rng.random(count) ** 3).astype(np.int64)
             frame = pl.DataFrame({"head": ends[0], "relation": relations, "tail": ends[1]})
-            named = frame.select("Q" + pl.col("head").cast(pl.String), "P" + pl.col("relation").cast(pl.String),
-                                 "Q" + pl.col("tail").cast(pl.String))  # fmt: skip
+            named = frame.select(
+                pl.format(letter + "{}", pl.col(column)).alias(column)
+                for letter, column in zip("QPQ", frame.columns, strict=True)
+            )
             file.write(named.write_csv(separator="\t", include_header=False).encode())
 
 

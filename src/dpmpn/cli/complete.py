@@ -204,6 +204,11 @@ def _show(output: Output, facts: "pl.DataFrame", out: Path | None, why: bool) ->
         output.say("no missing facts were found")
     else:
         _show_facts(output, shown, why)
+        if "held_out" not in facts.columns and facts["probability"].null_count() < len(facts):
+            output.say(
+                "Probabilities are those of a graph that lacks as much as was held out. What validation and test "
+                "state is taken out of this list, so expect fewer to be right; --held-out leaves it in, marked."
+            )
     if out is not None:
         rest = f"; the first {len(shown)} are shown" if len(shown) < len(facts) else ""
         output.say(f"{len(facts):,} facts in {out}{rest}")

@@ -1,5 +1,6 @@
-"""`dpmpn predict`: asks a trained model a question."""
+"""`dpmpn predict`: asks a trained model a question, or all questions of a file."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,18 +9,29 @@ import typer
 from rich.markup import escape
 
 from dpmpn.cli.output import JsonTarget, Output, table
+from dpmpn.cli.progress import Meter, duration
 from dpmpn.cli.settings import with_settings
-from dpmpn.reasoner import Predictions, Reasoner
+from dpmpn.errors import ConfigError
+from dpmpn.predictions import Predictions
+from dpmpn.reasoner import Reasoner
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from dpmpn.bulk.queries import BulkReport
+    from dpmpn.data.graph import KnowledgeGraph
     from dpmpn.explain_path import Path as FactPath
 
 
 @with_settings("asking", "run")
 def command(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="folder of a trained run")],
-    head: Annotated[str, typer.Argument(metavar="HEAD", help="the entity the question is about")],
-    relation: Annotated[str, typer.Argument(metavar="RELATION", help="the relation that is asked")],
+    head: Annotated[
+        str | None, typer.Argument(metavar="[HEAD]", help="the entity the question is about")
+    ] = None,
+    relation: Annotated[
+        str | None, typer.Argument(metavar="[RELATION]", help="the relation that is asked")
+    ] = None,
     top: Annotated[int, typer.Option("--top", min=1, metavar="INT", help="how many answers")] = 10,
     inverse: Annotated[
         bool, typer.Option("--inverse", help="ask <?, RELATION, HEAD> instead of <HEAD, RELATION, ?>")
@@ -28,36 +40,177 @@ def command(
     why: Annotated[
         bool, typer.Option("--why", help="show the facts that carried the attention to the first answer")
     ] = False,
+    add: Annotated[
+        list[Path] | None,
+        typer.Option("--add", metavar="FILE", help="reason with these facts, too; may be repeated"),
+    ] = None,
+    remove: Annotated[
+        list[Path] | None,
+        typer.Option("--remove", metavar="FILE", help="reason without these facts; may be repeated"),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            "--queries",
+            metavar="FILE",
+            help="ask all questions of a .csv, .tsv, .jsonl or .parquet file with the columns head and relation "
+            "(and inverse, true or false); other columns are kept",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="where the answers to --queries go: .csv, .tsv, .jsonl or .parquet; a killed run goes on from there",
+        ),
+    ] = None,
+    skip_unknown: Annotated[
+        bool,
+        typer.Option(
+            "--skip-unknown", help="leave out those of --queries whose names the graph does not have"
+        ),
+    ] = False,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
 ) -> None:
     """Ask a trained model: ranked answers with their probabilities; known ones are those the graph states."""
     output = Output(json)
-    predictions = Reasoner.load(run_dir, **settings).predict(head, relation, top, inverse, new)
+    if queries is None:
+        if head is None or relation is None:
+            raise ConfigError("give HEAD and RELATION, or --queries FILE; see `dpmpn predict --help`")
+        if out is not None or skip_unknown:
+            option = "--out" if out is not None else "--skip-unknown"
+            raise ConfigError(f"{option} goes with --queries FILE; one question is written with --json FILE")
+        reasoner = _changed(output, Reasoner.load(run_dir, **settings), add, remove)
+        _ask_one(output, reasoner, head, relation, top, inverse, new, why)
+        return
+    if head is not None:
+        raise ConfigError(f"give HEAD and RELATION or --queries FILE, not both; leave out '{head}'")
+    if out is None:
+        raise ConfigError("--queries needs --out FILE for the answers, such as --out answers.csv")
+    if inverse:
+        raise ConfigError(
+            "--inverse is for one question; give the file of --queries a column 'inverse' with true or false"
+        )
+    reasoner = _changed(output, Reasoner.load(run_dir, **settings), add, remove)
+    _ask_file(output, reasoner, queries, out, top=top, new=new, why=why, skip_unknown=skip_unknown)
+
+
+def _ask_one(
+    output: Output,
+    reasoner: Reasoner,
+    head: str,
+    relation: str,
+    top: int,
+    inverse: bool,
+    new: bool,
+    why: bool,
+) -> None:
+    predictions = reasoner.predict(head, relation, top, inverse, new)
     plain: list[dict[str, Any]] = [asdict(prediction) for prediction in predictions]
     if why:
         for answer in plain:
             answer["why"] = [asdict(path) for path in predictions.why(answer["answer"])]
     question = f"<?, {relation}, {head}>" if inverse else f"<{head}, {relation}, ?>"
-    output.result(plain, lambda: _show(output, question, predictions, why))
+    output.result(plain, lambda: _show(output, question, predictions, reasoner.graph, why))
 
 
-def _show(output: Output, question: str, predictions: Predictions, why: bool) -> None:
+def _ask_file(output: Output, reasoner: Reasoner, queries: Path, out: Path, **options: Any) -> None:
+    from dpmpn.bulk.queries import answer_queries
+
+    try:
+        with Meter(output, "asked") as meter:
+
+            def show(position: int, total: int, per_second: float) -> None:
+                eta = duration((total - position) / per_second) if per_second else "-"
+                meter.show(position, total, f"{per_second:.0f}/s, ETA {eta}")
+
+            report = answer_queries(reasoner, queries, out, **options, progress=show)
+    except KeyboardInterrupt:
+        output.say("stopped; the same command goes on where this one was")
+        raise
+    output.result({"out": str(out), **asdict(report)}, lambda: _show_report(output, report, out))
+
+
+def _changed(
+    output: Output, reasoner: Reasoner, add: Sequence[Path] | None, remove: Sequence[Path] | None
+) -> Reasoner:
+    """The reasoner on a graph with some facts more and some fewer."""
+    if not add and not remove:
+        return reasoner
+    changed = reasoner.with_facts(add=_facts(add), remove=_facts(remove))
+    changes = changed.changes
+    if changes is not None:
+        notes = [
+            f"{changes.added:,} facts added",
+            f"{changes.already_there:,} were there already" if changes.already_there else "",
+            f"{changes.removed:,} removed" if remove else "",
+            f"{changes.absent:,} were not there to be removed" if changes.absent else "",
+            f"{len(changes.new_entities):,} new entities" if changes.new_entities else "",
+        ]
+        output.say(", ".join(filter(None, notes)))
+    return changed
+
+
+def _facts(paths: Sequence[Path] | None) -> "pl.DataFrame":
+    """The facts of files of any format that can be imported."""
+    import polars as pl
+
+    from dpmpn.data.sources.base import COLUMNS, FACTS, ReadOptions
+    from dpmpn.data.sources.choose import open_source
+
+    frames = [pl.DataFrame(schema=FACTS)]
+    for path in paths or ():
+        frames += [frame.select(COLUMNS) for frame in open_source(str(path), ReadOptions()).batches()]
+    return pl.concat(frames)
+
+
+def _show(
+    output: Output, question: str, predictions: Predictions, graph: "KnowledgeGraph", why: bool
+) -> None:
     output.say(question, style="bold")
     if not predictions:
         output.say("  no answers: the model's attention reached none")
         return
-    shown = table("rank", "answer", "probability", "", right=("rank", "probability"))
+    # Columns that would be empty, or say the same twice, are not shown.
+    labelled = ("identifier",) if graph.entities.has_labels else ()
+    through = ("through new",) if any(p.through_unseen > 0 for p in predictions) else ()
+    numbers = ("rank", "probability", *through)
+    shown = table("rank", "answer", *labelled, "probability", "", *through, right=numbers)
     for p in predictions:
-        shown.add_row(str(p.rank), escape(p.answer), f"{p.probability:.3f}", "known" if p.known else "")
+        identifier = [escape(p.answer)] if labelled else []
+        part = [f"{p.through_unseen:.0%}"] if through else []
+        known = "known" if p.known else ""
+        shown.add_row(str(p.rank), escape(p.label), *identifier, f"{p.probability:.3f}", known, *part)
     output.show(shown)
+    if through:
+        output.say(
+            "through new: part of the attention that came through entities the model was not trained on"
+        )
     if why:
-        output.say(f"Why {predictions[0].answer}:")
+        output.say(f"Why {predictions[0].label}:")
         for path in predictions.why():
-            _show_path(output, path)
+            _show_path(output, path, graph)
 
 
-def _show_path(output: Output, path: "FactPath") -> None:
-    facts = "; ".join(" ".join(fact) for fact in path.facts) or "attention stayed at the head"
-    output.say(f"  {path.share:4.0%}  {facts}")
+def _show_path(output: Output, path: "FactPath", graph: "KnowledgeGraph") -> None:
+    from dpmpn.explain_path import shown_facts
+
+    facts = "; ".join(" ".join(fact) for fact in shown_facts(graph, path))
+    output.say(f"  {path.share:4.0%}  {facts or 'attention stayed at the head'}")
+
+
+def _show_report(output: Output, report: "BulkReport", out: Path) -> None:
+    earlier = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
+    output.say(f"{report.answered:,} of {report.questions:,} questions answered{earlier}")
+    for count, problem in (
+        (report.unknown, "were left out: the graph does not have what they name"),
+        (report.without_answers, "have no answers"),
+    ):
+        if count:
+            output.say(f"{count:,} {problem}; the column 'problem' says which")
+    output.say(f"{report.rows:,} rows in {out}")
+    if asked := report.questions - report.resumed:
+        output.say(f"{duration(report.seconds)}, {asked / report.seconds:.0f} questions/s")

@@ -1,0 +1,127 @@
+"""The best answers to many questions at once, as rows of a table."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from dpmpn.evaluate.known import KnownAnswers
+from dpmpn.explain_path import strongest_paths
+from dpmpn.model.answer import Answer
+from dpmpn.model.trace import ReasoningTrace
+from dpmpn.model.unseen import through_unseen
+
+if TYPE_CHECKING:
+    from dpmpn.reasoner import Reasoner
+
+BATCH = 256  # questions asked at once; the engine splits them between cores and within memory
+_TRACED = 16  # questions asked at once where each step is kept; more of them save little time
+_DIGITS = 6  # the seventh digit of a float32 depends on which questions are asked together
+_WHY = pl.List(pl.Struct({"facts": pl.List(pl.List(pl.String)), "share": pl.Float64}))
+
+
+class Answerer:
+    """Asks a model, and gives each question's best answers as `Reasoner.predict` would."""
+
+    def __init__(self, reasoner: "Reasoner", top: int, new: bool, why: bool) -> None:
+        self._reasoner, self._graph, self._engine = reasoner, reasoner.graph, reasoner.engine
+        self._top, self._new, self._why = top, new, why
+        self._traced = why or reasoner.unseen is not None
+        self._stated = KnownAnswers.from_triples(reasoner.dataset.train)
+        entities = self._graph.entities
+        self._names = pl.Series("answer", entities.names, dtype=pl.String)
+        self._labels = entities.labels.name if entities.has_labels and entities.labels else None
+        self._schema: dict[str, Any] = {
+            "asked": pl.Int64,
+            "rank": pl.Int64,
+            "answer": pl.String,
+            **({} if self._labels is None else {"label": pl.String}),
+            "probability": pl.Float64,
+            "known": pl.Boolean,
+            **({} if reasoner.unseen is None else {"through_unseen": pl.Float64}),
+            **({"why": _WHY} if why else {}),
+        }
+
+    def answer(
+        self, heads: np.ndarray, relations: np.ndarray, tick: Callable[[int], None] | None = None
+    ) -> pl.DataFrame:
+        """Rows of answers with the position of their question, in the order of questions and ranks.
+
+        `tick` is told how many questions were asked, each different one once.
+        """
+        keys = heads.astype(np.int64) * self._graph.n_relations + relations
+        _, first, same = np.unique(keys, return_index=True, return_inverse=True)
+        # Attention cannot leave a head without edges, and is no answer there.
+        asked = first[self._graph.degree(heads[first]) > 0]
+        size = _TRACED if self._traced else BATCH
+        found = [pl.DataFrame(schema=self._schema)]
+        for start in range(0, len(asked), size):
+            found.append(self._asked(asked[start : start + size], heads, relations))
+            if tick is not None:
+                tick(min(start + size, len(asked)))
+        questions = pl.DataFrame({"position": np.arange(len(heads)), "asked": first[same]})
+        return questions.join(pl.concat(found), on="asked", maintain_order="left_right").drop("asked")
+
+    def _asked(self, rows: np.ndarray, heads: np.ndarray, relations: np.ndarray) -> pl.DataFrame:
+        """Best answers to some different questions; `asked` says to which."""
+        heads, relations = heads[rows], relations[rows]
+        batch = self._engine.asking_batch(heads, relations)
+        answer, trace = self._engine.trace(batch) if self._traced else (self._engine.answer(batch), None)
+        at, query, rank, known = self._best(answer, heads, relations)
+        entities = answer.nodes[at]
+        probabilities = answer.attention.detach().cpu().numpy()[at].astype(np.float64)
+        columns: dict[str, Any] = {
+            "asked": rows[query],
+            "rank": rank,
+            "answer": self._names.gather(entities),
+            "probability": pl.Series(probabilities).round_sig_figs(_DIGITS),
+            "known": known,
+        }
+        if self._labels is not None:
+            columns["label"] = self._labels.gather(entities).fill_null(columns["answer"])
+        if self._reasoner.unseen is not None and trace is not None:
+            part = through_unseen(answer, trace, self._reasoner.unseen)[at]
+            columns["through_unseen"] = pl.Series(part).round_sig_figs(_DIGITS)
+        if self._why:
+            columns["why"] = self._paths(trace, query, entities)
+        return pl.DataFrame({name: columns[name] for name in self._schema}, self._schema)
+
+    def _best(
+        self, answer: Answer, heads: np.ndarray, relations: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Positions of the best answers, their questions, their ranks from 1, and whether they are known."""
+        attention = answer.attention.detach().cpu().numpy()
+        at = np.flatnonzero(attention > 0)
+        query = np.repeat(np.arange(len(heads)), np.diff(answer.offsets))[at]
+        if self._new:
+            fresh = ~self._known(heads, relations, query, answer.nodes[at])
+            at, query = at[fresh], query[fresh]
+        order = np.lexsort((-attention[at], query))  # stable: among equals the smaller entity goes first
+        at, query = at[order], query[order]
+        rank = np.arange(len(query)) - np.searchsorted(query, query) + 1
+        chosen = rank <= self._top
+        at, query, rank = at[chosen], query[chosen], rank[chosen]
+        return at, query, rank, self._known(heads, relations, query, answer.nodes[at])
+
+    def _known(
+        self, heads: np.ndarray, relations: np.ndarray, query: np.ndarray, entities: np.ndarray
+    ) -> np.ndarray:
+        """Whether the graph or the training triples state each answer."""
+        in_graph = self._graph.find_edges(heads[query], relations[query], entities) >= 0
+        offsets, tails = self._stated.lookup(heads, relations)
+        n_entities = self._graph.n_entities
+        stated = np.repeat(np.arange(len(heads)), np.diff(offsets)) * n_entities + tails
+        return in_graph | np.isin(query * n_entities + entities, stated)
+
+    def _paths(
+        self, trace: ReasoningTrace | None, query: np.ndarray, entities: np.ndarray
+    ) -> list[list[dict]]:
+        """The facts behind each answer, as `dpmpn predict --why --json` gives them."""
+        return [
+            [
+                {"facts": [list(fact) for fact in path.facts], "share": float(f"{path.share:.{_DIGITS}g}")}
+                for path in strongest_paths(trace, question, entity, self._graph)  # type: ignore[arg-type]
+            ]
+            for question, entity in zip(query.tolist(), entities.tolist(), strict=True)
+        ]
