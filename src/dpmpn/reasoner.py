@@ -13,7 +13,7 @@ import numpy as np
 from dpmpn.config import Config, derived_defaults, load_preset, preset_names, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.leakage import joined_pairs
+from dpmpn.data.measures.leakage import joined_pairs
 from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, DataError, RunError
 from dpmpn.predictions import Prediction, Predictions

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 
 from dpmpn.cli import datasets, fetch
 from dpmpn.cli.fetch import _with_rate
-from dpmpn.data import downloads
-from dpmpn.data.downloads import ListedFile, Listing
+from dpmpn.data.fetching import downloads
+from dpmpn.data.fetching.downloads import ListedFile, Listing
 from dpmpn.errors import DataError
 
 TRAIN = b"berlin\tcapital_of\tgermany\n"

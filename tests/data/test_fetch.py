@@ -17,12 +17,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data import downloads, transfer
 from dpmpn.data.dataset import load_dataset
-from dpmpn.data.downloads import MIRROR_VARIABLE, ListedFile, Listing
-from dpmpn.data.fetch import fetch_dataset
+from dpmpn.data.fetching import downloads, transfer
+from dpmpn.data.fetching.downloads import MIRROR_VARIABLE, ListedFile, Listing
+from dpmpn.data.fetching.fetch import fetch_dataset
+from dpmpn.data.fetching.transfer import NotThere, Remote, download
 from dpmpn.data.registry import DATASETS, ROOT_VARIABLE, default_root, list_datasets
-from dpmpn.data.transfer import NotThere, Remote, download
 from dpmpn.errors import DataError, UnknownName
 
 NAME = "UMLS"
@@ -420,9 +420,9 @@ def test_an_untrusted_certificate_is_named(server, tmp_path):
 
 SCRIPT = """
 import sys
-from dpmpn.data import downloads
-from dpmpn.data.downloads import ListedFile, Listing
-from dpmpn.data.fetch import fetch_dataset
+from dpmpn.data.fetching import downloads
+from dpmpn.data.fetching.downloads import ListedFile, Listing
+from dpmpn.data.fetching.fetch import fetch_dataset
 files = tuple(ListedFile(name, int(size), digest) for name, size, digest in
               (line.split(",") for line in sys.argv[2:]))
 downloads._table = lambda: {"UMLS": Listing(files, "none", None, "")}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data.splits import TEST, TRAIN, VALID, random_split, time_split
-from dpmpn.data.times import parse_times
+from dpmpn.data.importing.splits import TEST, TRAIN, VALID, random_split, time_split
+from dpmpn.data.importing.times import parse_times
 from dpmpn.errors import ConfigError, DataError
 
 N_ENTITIES, N_RELATIONS = 8, 3

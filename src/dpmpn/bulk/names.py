@@ -78,23 +78,10 @@ def _first_rows(queries: pl.DataFrame, *columns: str) -> Iterator[tuple]:
 
 
 def _ids(vocabulary: Vocabulary, texts: list[str]) -> list[int | None]:
-    """Id of each name or label as `Vocabulary.id` finds it, without a search for near names where it does not."""
-    ids: list[int | None] = [
-        id if id >= 0 else None for id in vocabulary.ids(pl.Series(texts, dtype=pl.String))
-    ]
-    labels = vocabulary.labels.name.to_list() if vocabulary.labels is not None else []
-    for spelled, fold in ((labels, str), (vocabulary.names, str.casefold), (labels, str.casefold)):
-        missing: dict[str, list[int]] = {
-            fold(text): [] for text, id in zip(texts, ids, strict=True) if id is None
-        }
-        if not missing:
-            break
-        for id, text in enumerate(spelled):
-            if text and (key := fold(text)) in missing:
-                missing[key].append(id)
-        only = {key: found[0] for key, found in missing.items() if len(found) == 1}
-        ids = [only.get(fold(text)) if id is None else id for text, id in zip(texts, ids, strict=True)]
-    return ids
+    """Id of each name or label."""
+    ids = vocabulary.ids(pl.Series(texts, dtype=pl.String)).tolist()
+    ids = [id if id >= 0 else vocabulary.find(text) for id, text in zip(ids, texts, strict=True)]
+    return [id if id >= 0 else None for id in ids]
 
 
 def _refuse_unknown(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from dpmpn.data.downloads import listing
+from dpmpn.data.fetching.downloads import listing
 from dpmpn.data.vocabulary import near_names
 from dpmpn.errors import DataError, UnknownName
 

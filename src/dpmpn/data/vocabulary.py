@@ -96,17 +96,22 @@ class Vocabulary:
 
     def id(self, text: str, kind: str = "entity") -> int:
         """Id of a name or a label; another spelling of its case is accepted where only one fits."""
+        found = self.find(text)
+        if found >= 0:
+            return found
+        if text.casefold() in self._folded_label_ids:
+            raise DataError(self._ambiguous_message(text, kind))
+        raise UnknownName(kind, text, self.near(text))
+
+    def find(self, text: str) -> int:
+        """Id of a name or a label as `id` finds it, -1 where none or several fit."""
         found = self._find(text)
         if found >= 0:
             return found
         folded = text.casefold()
-        for ids, wanted in (("_label_ids", text), ("_folded_ids", folded), ("_folded_label_ids", folded)):
-            found = getattr(self, ids).get(wanted, _AMBIGUOUS)
-            if found >= 0:
-                return found
-        if folded in self._folded_label_ids:
-            raise DataError(self._ambiguous_message(text, kind))
-        raise UnknownName(kind, text, self.near(text))
+        found = self._label_ids.get(text, -1)
+        found = found if found >= 0 else self._folded_ids.get(folded, -1)
+        return found if found >= 0 else self._folded_label_ids.get(folded, -1)
 
     def ids(self, names: pl.Series) -> np.ndarray:
         """Id of each of many names (labels do not count), -1 where there is no such name."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from dpmpn.data.downloads import MIRROR_VARIABLE, ListedFile, Listing, listing
+from dpmpn.data.fetching.downloads import MIRROR_VARIABLE, ListedFile, Listing, listing
+from dpmpn.data.fetching.transfer import NotThere, Remote, download
 from dpmpn.data.registry import ROOT_VARIABLE, Entry, known_dataset, roots
-from dpmpn.data.transfer import NotThere, Remote, download
 from dpmpn.errors import DataError
 from dpmpn.files import TEMPORARY_SUFFIX, sha256_of, sync
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.leakage import known_facts, pair_keys, stand_in
-from dpmpn.data.shortest_path import UNREACHABLE, shortest_paths
+from dpmpn.data.measures.leakage import known_facts, pair_keys, stand_in
+from dpmpn.data.measures.shortest_path import UNREACHABLE, shortest_paths
 
 MAX_PAIRS = 50_000  # of more, a sample is measured: the paper's datasets are measured whole
 _SEED = 0

@@ -11,14 +11,14 @@ import polars as pl
 
 from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.data.dataset_folder import write_dataset
-from dpmpn.data.encoder import Encoder
 from dpmpn.data.graph import KnowledgeGraph, sorted_unique
-from dpmpn.data.label_files import read_labels
-from dpmpn.data.leakage import leakage
+from dpmpn.data.importing.encoder import Encoder
+from dpmpn.data.importing.label_files import read_labels
+from dpmpn.data.importing.splits import Split, random_split, time_split
+from dpmpn.data.importing.times import parse_times
+from dpmpn.data.measures.leakage import leakage
 from dpmpn.data.sources.base import COLUMNS, TIME, Source
 from dpmpn.data.sources.choose import source_of
-from dpmpn.data.splits import Split, random_split, time_split
-from dpmpn.data.times import parse_times
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError
 from dpmpn.files import whole_folder, write_json

@@ -1,0 +1,1 @@
+"""Datasets of the registry over the network: listed, downloaded, checked, put in place whole."""

@@ -1,0 +1,1 @@
+"""From sources of facts to a dataset: numbered, split, labelled, written whole."""
