@@ -39,6 +39,7 @@ def reasoner(family: dpmpn.Dataset) -> dpmpn.Reasoner:
 def test_the_public_names() -> None:
     assert set(dpmpn.__all__) == {
         *("load_dataset", "dataset_from_tuples", "Dataset", "KnowledgeGraph", "Config", "load_preset"),
+        *("dataset_from", "SplitChoice"),
         *("Reasoner", "Prediction", "Predictions"),
         *("DpmpnError", "DataError", "UnknownName", "ConfigError", "RunError"),
     }

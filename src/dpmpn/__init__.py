@@ -3,6 +3,7 @@
 from dpmpn.config import Config, load_preset
 from dpmpn.data.dataset import Dataset, dataset_from_tuples, load_dataset
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.importing.importer import SplitChoice, dataset_from
 from dpmpn.errors import ConfigError, DataError, DpmpnError, RunError, UnknownName
 from dpmpn.reasoner import Prediction, Predictions, Reasoner
 
@@ -17,7 +18,9 @@ __all__ = [
     "Predictions",
     "Reasoner",
     "RunError",
+    "SplitChoice",
     "UnknownName",
+    "dataset_from",
     "dataset_from_tuples",
     "load_dataset",
     "load_preset",

@@ -8,6 +8,7 @@ import typer
 from dpmpn.cli import bench, complete, datasets, evaluate, fetch, import_facts, predict, stats, train
 from dpmpn.cli.output import JsonTarget, complain
 from dpmpn.cli.settings import DASHES
+from dpmpn.cli.signals import Ended, terminable
 from dpmpn.errors import DpmpnError
 
 MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 1
@@ -49,7 +50,11 @@ def run(arguments: list[str] | None = None) -> NoReturn:
 
 def _exit_code(arguments: list[str] | None) -> int:
     try:
-        return int(app(arguments, prog_name="dpmpn", standalone_mode=False) or 0)
+        with terminable():
+            return int(app(arguments, prog_name="dpmpn", standalone_mode=False) or 0)
+    except Ended as end:
+        complain(str(end))
+        return end.exit_code
     except DpmpnError as error:
         complain(str(error))
     except (KeyboardInterrupt, typer.Abort):

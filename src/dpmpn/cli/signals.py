@@ -1,0 +1,110 @@
+"""What ends a command from outside: a request to stop becomes an orderly end, with nothing half done."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+_HANGUP = getattr(signal, "SIGHUP", None)  # the terminal was closed; not on every system
+_STOPPING = [number for number in (signal.SIGINT, signal.SIGTERM, _HANGUP) if number is not None]
+
+_Handler = Callable[[int, FrameType | None], Any]
+
+
+class Ended(BaseException):
+    """A signal ended the command; not an Exception, so that only what cleans up sees it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(f"ended by {signal.Signals(number).name}; run the same command again to go on")
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell reports of a process that a signal ended."""
+        return 128 + self.number
+
+
+class Stop:
+    """Whether a signal asked a command to stop, and which."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+
+    def __call__(self) -> bool:
+        """Whether to stop."""
+        return self.number is not None
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell reports of a process that the signal ended."""
+        return 128 + (self.number or signal.SIGINT)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Raise `Ended` where SIGTERM or SIGHUP comes; Ctrl-C stays Python's KeyboardInterrupt."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise Ended(number)
+
+    with _handling([number for number in _STOPPING if number != signal.SIGINT], end):
+        yield
+
+
+@contextmanager
+def stoppable() -> Iterator[Stop]:
+    """Note the first SIGINT, SIGTERM or SIGHUP, for work that ends at its next good moment; a second ends at once."""
+    stop = Stop()
+
+    def note(number: int, _: FrameType | None) -> None:
+        if stop.number is None:
+            stop.number = number
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
+        else:
+            raise Ended(number)
+
+    with _handling(_STOPPING, note):
+        yield stop
+
+
+@contextmanager
+def _handling(numbers: list[signal.Signals], handler: _Handler) -> Iterator[None]:
+    """Give signals a handler, but those that whoever started this process had it ignore, as nohup does."""
+    terminals = [
+        stream.fileno() for stream in (sys.__stdout__, sys.__stderr__) if stream and _is_terminal(stream)
+    ]
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if number == _HANGUP:
+            _silence(terminals)
+        handler(number, frame)
+
+    before = {}
+    try:
+        for number in numbers:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                before[number] = signal.signal(number, handle)
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def _is_terminal(stream: Any) -> bool:
+    try:
+        return bool(stream.isatty())
+    except ValueError:  # closed
+        return False
+
+
+def _silence(descriptors: list[int]) -> None:
+    """Send what is still printed nowhere: writing to a terminal that is gone would be an error of its own."""
+    with suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for descriptor in descriptors:
+            os.dup2(nowhere, descriptor)
+        os.close(nowhere)
