@@ -28,7 +28,7 @@ def test_from_a_file_with_labels_to_an_answer(call: Call, tmp_path: Path) -> Non
     made = call("import", facts, "--labels", labels, "--out", graph, "--json", tmp_path / "report.json")
     assert made.code == 0, made.err
     assert "facts.csv: 24 read" in made.out and "24 entities, 3 relations" in made.out
-    assert json.loads((tmp_path / "report.json").read_text())["labelled_entities"] == 2
+    assert json.loads((tmp_path / "report.json").read_text())["labels"] == {"entities": 2, "relations": 1}
     assert call("train", graph, "--out", run, *TINY).code == 0
     asked = call("predict", run, "karl", "is child of", "--json", "-")
     assert asked.code == 0, asked.err
@@ -84,6 +84,8 @@ def test_columns_by_name_and_position(call: Call, tmp_path: Path) -> None:
         (["--columns", "a,b,c"], "'a'"),
         (["--valid-share", "0.6", "--test-share", "0.5"], "leave facts to train on"),
         (["--split", "time"], "--time-column"),
+        (["--time-column", "when"], "--split time"),
+        (["--split", "time", "--time-column", "when", "--valid", "x.csv"], "without --valid and --test"),
         (["--labels", "nowhere.tsv"], "nowhere.tsv"),
         (["--query", "@nowhere.sql"], "nowhere.sql"),
         (["--format", "word"], "word"),
@@ -93,6 +95,29 @@ def test_mistakes(call: Call, tmp_path: Path, options: list[str], says: str) -> 
     result = call("import", write_csv(tmp_path / "facts.csv"), "--out", tmp_path / "g", *options)
     assert result.code == 2 and says in result.err and result.err.count("\n") == 1, result
     assert not (tmp_path / "g").exists()
+
+
+def test_labels_that_fit_nothing_and_unseen_entities_are_said(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "names.tsv").write_text("xchild0\tKarl\n")
+    (tmp_path / "valid.csv").write_text("head,relation,tail\nnobody,father,father1\n")
+    made = call(
+        *("import", write_csv(tmp_path / "facts.csv"), "--valid", tmp_path / "valid.csv"),
+        *("--labels", tmp_path / "names.tsv", "--out", tmp_path / "my graph"),
+    )
+    assert made.code == 0, made.err
+    assert "labels: 0 of 25 entities" in made.out and "'xchild0'" in made.out
+    assert "1 fact of valid with an entity or a relation that no training fact has" in made.out
+    assert f"dpmpn train '{tmp_path}/my graph' --out 'runs/my graph'" in made.out
+
+
+def test_a_folder_with_one_split_twice(call: Call, tmp_path: Path) -> None:
+    text = "".join("\t".join(fact) + "\n" for fact in FACTS)
+    (tmp_path / "train.txt").write_text(text)
+    (tmp_path / "train.pickle").write_bytes(b"\x80\x04.")
+    assert call("import", tmp_path, "--out", tmp_path / "g").code == 0
+    (tmp_path / "train.txt.gz").write_bytes(gzip.compress(text.encode()))
+    twice = call("import", tmp_path, "--out", tmp_path / "g2")
+    assert twice.code == 2 and "train.txt and train.txt.gz" in twice.err
 
 
 def test_as_a_module(tmp_path: Path) -> None:

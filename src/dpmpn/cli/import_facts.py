@@ -1,5 +1,8 @@
 """`dpmpn import`: makes a dataset of files, an endpoint or a database."""
 
+import shlex
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +14,7 @@ from dpmpn.data.dataset import SPLITS
 from dpmpn.errors import ConfigError, DataError
 
 _MEGABYTE = 1_000_000
+_SHOWN_PAIRS = 3
 
 
 def command(
@@ -119,6 +123,7 @@ def command(
     output = Output(json)
     _check_choice("--split", split, ("random", "time", "none"))
     _check_choice("--literals", literals, ("drop", "keep"))
+    _check_split(split, time_column, bool(valid or test))
     if valid_share + test_share >= 1:
         raise ConfigError(
             f"--valid-share and --test-share are {valid_share + test_share:g} together; leave facts to train on"
@@ -140,13 +145,32 @@ def command(
 
     named = pl.concat([read_labels(path) for path in labels]) if labels else None
     choice = SplitChoice(split, valid_share, test_share, seed, transductive=not inductive)  # type: ignore[arg-type]
-    with Meter(output, "read MB") as meter:
-
-        def tick(done: int, total: int | None, facts: int) -> None:
-            meter.show(done // _MEGABYTE, max(total or done, 1) // _MEGABYTE, f"{facts:,} facts")
-
-        report = import_dataset(opened, out, name=name, labels=named, split=choice, progress=tick)
+    with Meter(output, "read") as meter:
+        report = import_dataset(opened, out, name=name, labels=named, split=choice, progress=_tick(meter))
     output.result(report, lambda: _show(output, report, out))
+
+
+def _tick(meter: Meter) -> Callable[[int, int | None, int], None]:
+    """Show megabytes of files; of sources that do not know their size, how many facts came."""
+    started = time.monotonic()
+
+    def show(done: int, total: int | None, facts: int) -> None:
+        if not total or not done:
+            meter.show(facts, None, "facts")
+            return
+        left = (total - done) * (time.monotonic() - started) / done
+        meter.show(done // _MEGABYTE, total // _MEGABYTE, f"MB, {facts:,} facts, ETA {duration(left)}")
+
+    return show
+
+
+def _check_split(split: str, time_column: str | None, given: bool) -> None:
+    if split == "time" and time_column is None:
+        raise ConfigError("--split time needs a column of times; name it with --time-column")
+    if time_column is not None and split != "time":
+        raise ConfigError("--time-column is for --split time; add that, or leave the column out")
+    if given and split == "time":
+        raise ConfigError("--split time is for facts without --valid and --test; leave it out")
 
 
 def _by_split(sources: list[str], valid: list[str], test: list[str]) -> dict[str, list[str]]:
@@ -158,17 +182,28 @@ def _by_split(sources: list[str], valid: list[str], test: list[str]) -> dict[str
         raise ConfigError(f"{folders[0]} is a folder: give it alone, or name the files in it")
     folder = Path(folders[0])
     stems = {"train": ("train",), "valid": ("valid", "dev", "val"), "test": ("test",)}
-    found = {
-        which: sorted(
-            str(file)
-            for file in folder.iterdir()
-            if file.is_file() and file.name.split(".")[0] in stems[which]
-        )
-        for which in SPLITS
-    }
+    found = {which: _files_of(folder, stems[which]) for which in SPLITS}
     if not found["train"]:
         raise DataError(f"{folder}: has no file train.*; name the files to read")
     return found
+
+
+def _files_of(folder: Path, stems: tuple[str, ...]) -> list[str]:
+    """Files of a split that can be read; two of one name, packed and not, are surely the same facts."""
+    from dpmpn.data.sources.choose import FORMATS
+
+    found: dict[str, str] = {}
+    for file in sorted(folder.iterdir()):
+        stem, *suffixes = file.name.lower().split(".")
+        packed = bool(suffixes) and suffixes[-1] in ("gz", "zst", "zip")
+        plain = ".".join([stem, *(suffixes[:-1] if packed else suffixes)])
+        if file.is_file() and stem in stems and plain.rpartition(".")[2] in FORMATS:
+            if plain in found:
+                raise DataError(
+                    f"{folder}: {Path(found[plain]).name} and {file.name} may be the same; name the files"
+                )
+            found[plain] = str(file)
+    return list(found.values())
 
 
 def _three(columns: str | None) -> tuple[str, str, str] | None:
@@ -207,25 +242,46 @@ def _show(output: Output, report: dict[str, Any], out: Path) -> None:
         for reason, count in source["skipped"].items():
             example = source["examples"].get(reason)
             output.say(f"  {count:,} left out: {reason}" + (f", such as {example}" if example else ""))
+        for note in source.get("notes", ()):
+            output.say(f"  {note}")
     if report["duplicates"]:
-        output.say(f"{report['duplicates']:,} duplicates left out")
+        output.say(f"{_counted(report['duplicates'], 'duplicate')} left out")
     output.say(
-        f"{report['name']}: {report['entities']:,} entities, {report['relations']:,} relations; "
+        f"{report['name']}: {_counted(report['entities'], 'entity')}, {_counted(report['relations'], 'relation')}; "
         f"triples: {report['train']:,} train, {report['valid']:,} valid, {report['test']:,} test"
     )
-    if report["labelled_entities"]:
-        output.say(f"{report['labelled_entities']:,} entities have labels")
+    for kind, named in report["labels"].items():
+        if report["labels_given"]:
+            output.say(f"labels: {named:,} of {report[kind]:,} {kind} have one")
+    if report["labels_given"] and not any(report["labels"].values()):
+        output.say(
+            f"  none of the identifiers with a label, such as '{report['labels_given']}', is in the facts"
+        )
     output.say(f"split: {report['split']}")
     for which in ("valid", "test"):
-        leaks = report["leakage"][which]
-        if leaks:
-            shares = leaks["shares"]
-            output.say(
-                f"{which}: {shares['leaked']:.1%} stand in train already or as an inverse; "
-                f"{shares['joined']:.1%} join a pair that a training fact joins (PME)"
-            )
-    for pair in report["leakage"]["relation_pairs"][:3]:
-        output.say(f"  '{pair['relation']}' and '{pair['other']}' repeat each other ({pair['kind']})")
+        if report["leakage"][which]:
+            _show_leaks(output, which, report["leakage"][which])
+    for pair in report["leakage"]["relation_pairs"][:_SHOWN_PAIRS]:
+        output.say(
+            f"  {pair['share']:.0%} of the facts of '{pair['relation']}' stand under '{pair['other']}' ({pair['kind']})"
+        )
+    output.say(f"Made {out} in {duration(report['seconds'])}. Train on it with:")
+    output.say(f"  dpmpn train {shlex.quote(str(out))} --out {shlex.quote('runs/' + report['name'])}")
+
+
+def _show_leaks(output: Output, which: str, leaks: dict[str, Any]) -> None:
+    shares = leaks["shares"]
     output.say(
-        f"Made {out} in {duration(report['seconds'])}. Train on it with: dpmpn train {out} --out runs/{report['name']}"
+        f"{which}: {shares['leaked']:.1%} stand in train already, as they are or as an inverse; "
+        f"{shares['joined']:.1%} join a pair that a training fact joins (PME)"
     )
+    if leaks["unseen"]:
+        output.say(
+            f"  {_counted(leaks['unseen'], 'fact')} of {which} with an entity or a relation that no training fact has: "
+            "expect no right answer there"
+        )
+
+
+def _counted(count: int, what: str) -> str:
+    plural = what[:-1] + "ies" if what.endswith("y") else what + "s"
+    return f"{count:,} {what if count == 1 else plural}"

@@ -43,15 +43,15 @@ class Meter:
         if self._bar is not None:
             self._bar.stop()
 
-    def show(self, position: int, total: int, note: str = "") -> None:
-        """Show where the work stands."""
+    def show(self, position: int, total: int | None, note: str = "") -> None:
+        """Show where the work stands; `total` is None where nobody knows it."""
         if self._bar is not None:
             self._bar.update(self._task, completed=position, total=total, note=note)
         elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES or (
-            self._printed and position >= total
+            self._printed and total is not None and position >= total
         ):
             self._last_line, self._printed = time.monotonic(), True
-            line = f"{self._what} {position:,} of {total:,}"
+            line = f"{self._what} {position:,}" + ("" if total is None else f" of {total:,}")
             self._output.say(f"{line}: {note}" if note else line)
 
     def show_training(self, progress: "TrainingProgress") -> None:

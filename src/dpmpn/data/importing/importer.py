@@ -118,7 +118,7 @@ def read_dataset(
     graph = graph if known is None else graph.labelled(known)
     none = np.empty((0, 3), np.int32)
     dataset = Dataset(name, graph, *(triples.get(which, none) for which in SPLITS), both_directions=True)
-    return dataset, _report(dataset, sources, repeated, sentence)
+    return dataset, _report(dataset, sources, known, repeated, sentence)
 
 
 def _read(
@@ -193,7 +193,11 @@ def _nothing_read(sources: Sequence[Source]) -> str:
 
 
 def _report(
-    dataset: Dataset, sources: Mapping[str, Sequence[Source]], repeated: int, sentence: str
+    dataset: Dataset,
+    sources: Mapping[str, Sequence[Source]],
+    labels: pl.DataFrame | None,
+    repeated: int,
+    sentence: str,
 ) -> dict[str, Any]:
     graph = dataset.graph
     return {
@@ -205,7 +209,8 @@ def _report(
         "relations": graph.n_forward,
         **{which: len(dataset.split(which)) for which in SPLITS},
         "duplicates": repeated,
-        "labelled_entities": _labelled(graph.entities),
+        "labels": {"entities": _labelled(graph.entities), "relations": _labelled(graph.relation_names)},
+        "labels_given": labels["id"][0] if labels is not None else None,  # an identifier that was given one
         "split": sentence,
         "leakage": leakage(dataset),
     }
