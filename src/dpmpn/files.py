@@ -1,19 +1,23 @@
 """Files and folders that are there whole or not at all: written beside, synced to the disk, then renamed."""
 
+import errno
+import glob
 import hashlib
 import json
 import os
+import re
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from dpmpn.errors import DpmpnError, RunError
 
 TEMPORARY_SUFFIX = ".partial"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MAX_JSON_BYTES = 1 << 26  # manifests are small; what is larger is not one
 
 
@@ -21,13 +25,15 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file in the same folder, then put it in the place of `path`."""
     temporary = path.with_name(f".{path.name}{TEMPORARY_SUFFIX}")
     try:
-        write(temporary)
+        with disk_errors():
+            write(temporary)
         sync(temporary)
         os.replace(temporary, path)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
     sync(path.parent)
 
 
@@ -38,11 +44,16 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     The name may be that of an empty folder. What killed processes of this machine left beside it is removed.
     """
     _refuse_used(folder)
+    if os.path.lexists(folder.parent) and not folder.parent.is_dir():
+        raise RunError(f"cannot write {folder}: {folder.parent} is not a folder; choose another --out")
     temporary = folder.with_name(f".{folder.name}.{socket.gethostname()}-{os.getpid()}{TEMPORARY_SUFFIX}")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(folder)
         temporary.mkdir()
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+    try:
         yield temporary
         for path in sorted(temporary.rglob("*")):
             sync(path)
@@ -51,15 +62,37 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         os.rename(temporary, folder)
         sync(folder.parent)
     except OSError as error:
-        raise RunError(f"cannot write {folder}: {error.strerror or error}; choose another --out") from error
+        if error.filename is not None and not _is_within(error.filename, temporary, folder.parent):
+            raise  # a file that was read
+        raise _cannot_write(folder, error) from error
+    except RunError as error:
+        if isinstance(error.__cause__, OSError):  # of a file whose name means nothing to a user
+            raise _cannot_write(folder, error.__cause__) from error
+        raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def disk_errors() -> Iterator[None]:
+    """Raise what polars says of a disk, such as that it is full, as the OSError that Python would raise."""
+    import polars as pl
+
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def write_json(path: Path, values: Any) -> None:
     """Write values as JSON."""
     text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-    write_whole(path, lambda temporary: temporary.write_text(text, "utf-8"))
+    # A file name that is not UTF-8 is text with lone surrogates, which JSON knows by the same escapes as Python.
+    content = text.encode("utf-8", errors="backslashreplace")
+    write_whole(path, lambda temporary: temporary.write_bytes(content))
 
 
 def read_json(path: Path, advice: str, error: type[DpmpnError] = RunError) -> dict[str, Any]:
@@ -150,11 +183,22 @@ def _refuse_used(folder: Path) -> None:
         raise RunError(f"{folder} exists already and is not empty; choose another --out or remove it first")
 
 
+def _cannot_write(folder: Path, error: OSError) -> RunError:
+    free = "free some space or " if error.errno in _FULL else ""
+    return RunError(f"cannot write {folder}: {error.strerror or error}; {free}choose another --out")
+
+
+def _is_within(filename: Any, temporary: Path, parent: Path) -> bool:
+    path = Path(os.fsdecode(filename))
+    return path == parent or path.is_relative_to(temporary)
+
+
 def _remove_leftovers(folder: Path) -> None:
     host = socket.gethostname()
-    for left in folder.parent.glob(f".{folder.name}.{host}-*{TEMPORARY_SUFFIX}"):
+    for left in folder.parent.glob(f".{glob.escape(folder.name)}.{host}-*{TEMPORARY_SUFFIX}"):
         pid = left.name.removesuffix(TEMPORARY_SUFFIX).rpartition("-")[2]
-        if pid.isdigit() and not _alive(int(pid)):
+        # In a container each process may have the same number: what bears our own is of one before.
+        if pid.isdigit() and (int(pid) == os.getpid() or not _alive(int(pid))):
             shutil.rmtree(left, ignore_errors=True)
 
 

@@ -22,9 +22,10 @@ class Prediction:
     answer: str
     probability: float
     rank: int  # place in the list of answers, counted from 1
-    known: bool  # whether the graph states it already
+    known: bool  # whether the graph or the training facts state it already
     label: str  # what to show: the answer's label, or its name where it has none
     through_unseen: float  # part of its attention that came through entities the model was not trained on
+    held_out: str = ""  # "valid" or "test" where that split states it, and the graph does not
 
 
 class Predictions(Sequence[Prediction]):
@@ -70,6 +71,7 @@ class Predictions(Sequence[Prediction]):
             "known": pl.Boolean,
             "label": pl.String,
             "through_unseen": pl.Float64,
+            "held_out": pl.String,
         }
         return pl.DataFrame([asdict(answer) for answer in self], schema=schema)
 
@@ -93,4 +95,5 @@ def _line(prediction: Prediction) -> str:
     p = prediction
     name = p.label if p.label == p.answer else f"{p.label} ({p.answer})"
     unseen = f"  {p.through_unseen:.0%} through unseen entities" if p.through_unseen >= 0.005 else ""
-    return f"{p.rank}. {name}  {p.probability:.3f}{'  known' * p.known}{unseen}"
+    stated = "  known" if p.known else "  held out" if p.held_out else ""
+    return f"{p.rank}. {name}  {p.probability:.3f}{stated}{unseen}"

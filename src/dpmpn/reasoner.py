@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path as FilePath
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmpn.config import Config, derived_defaults, load_preset, preset_names, with_overrides
-from dpmpn.data.dataset import Dataset
+from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.measures.leakage import joined_pairs
 from dpmpn.data.registry import find_dataset
@@ -98,7 +98,8 @@ class Reasoner:
     ) -> Predictions:
         """Answer <head, relation, ?>; or, with `inverse`, <?, relation, head>.
 
-        Answers the graph states already are marked as known, or left out with `new`.
+        Answers the graph states already are marked as known, and those of validation or test as held out; `new`
+        leaves out both.
         """
         source, asked = self._question(head, relation, inverse)
         if not self.graph.degree(source):  # attention cannot leave such a head, and is no answer there
@@ -107,9 +108,11 @@ class Reasoner:
         probabilities = answer.attention.cpu().numpy()
         order = np.argsort(-probabilities, kind="stable")
         order = order[probabilities[order] > 0]
-        known = self._known(source, asked, answer.nodes[order])
         if new:
-            order, known = order[~known], known[~known]
+            order = order[~self._is_stated(SPLITS, source, asked, answer.nodes[order])]
+        order = order[:top]
+        known = self._is_stated(("train",), source, asked, answer.nodes[order])
+        held_out = self._held_out(source, asked, answer.nodes[order], known)
         names = self.graph.entities
         answers = [
             Prediction(
@@ -119,8 +122,9 @@ class Reasoner:
                 bool(is_known),
                 names.label(entity),
                 float(through[at]),
+                split,
             )
-            for rank, (at, is_known) in enumerate(zip(order[:top], known[:top], strict=True), start=1)
+            for rank, (at, is_known, split) in enumerate(zip(order, known, held_out, strict=True), start=1)
         ]
         return Predictions(answers, self, source, asked, trace)
 
@@ -218,7 +222,7 @@ class Reasoner:
     def _question(self, head: str, relation: str, inverse: bool) -> tuple[int, int]:
         """Ids of the entity to start from and of the relation to ask."""
         source = self.graph.entities.id(head)
-        asked = self.graph.relation_names.id(relation, "relation")
+        asked = self.graph.relation_names.id(relation, "relation", self.graph.n_forward)
         if inverse:
             asked = int(self.graph.inverse[asked])
             if asked < 0:
@@ -227,13 +231,27 @@ class Reasoner:
                 )
         return source, asked
 
-    def _known(self, head: int, relation: int, answers: np.ndarray) -> np.ndarray:
-        """Whether the graph or the training triples state each answer."""
-        train = self.dataset.train
-        trained = train[(train[:, 0] == head) & (train[:, 1] == relation), 2]
-        return (self.graph.find_edges(np.array(head), np.array(relation), answers) >= 0) | np.isin(
-            answers, trained
+    def _is_stated(self, splits: Sequence[str], head: int, relation: int, answers: np.ndarray) -> np.ndarray:
+        """Whether the graph or some splits state each answer."""
+        in_graph = self.graph.find_edges(np.array(head), np.array(relation), answers) >= 0
+        return in_graph | np.isin(
+            answers, np.concatenate([self._answers_of(split, head, relation) for split in splits])
         )
+
+    def _held_out(self, head: int, relation: int, answers: np.ndarray, known: np.ndarray) -> list[str]:
+        """The split that states each answer, "" where none does or it is known."""
+        found = np.full(len(answers), "", object)
+        for split in SPLITS[1:]:
+            found[np.isin(answers, self._answers_of(split, head, relation)) & ~known] = split
+        return [str(split) for split in found]
+
+    def _answers_of(self, split: str, head: int, relation: int) -> np.ndarray:
+        """The answers a split states, whichever way round; looking through it is quicker than an index for one."""
+        triples, inverse = self.dataset.split(split), int(self.graph.inverse[relation])
+        forward = triples[(triples[:, 0] == head) & (triples[:, 1] == relation), 2]
+        if inverse < 0:
+            return forward
+        return np.concatenate([forward, triples[(triples[:, 2] == head) & (triples[:, 1] == inverse), 0]])
 
 
 def _placed(network: "Network", device: str) -> "Network":

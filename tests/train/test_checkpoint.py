@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from dpmpn.config import TrainingConfig
+from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import RunError
 from dpmpn.model.network import build_network
 from dpmpn.model.parts import Gradients
@@ -14,6 +16,7 @@ from dpmpn.train.checkpoint import (
     LoopState,
     LossWindow,
     Validation,
+    check_size,
     has_checkpoint,
     load_checkpoint,
     load_network,
@@ -21,6 +24,7 @@ from dpmpn.train.checkpoint import (
     save_checkpoint,
 )
 from dpmpn.train.optimiser import Adam
+from dpmpn.train.placing import least_values
 
 STATE = LoopState(
     position=42,
@@ -116,7 +120,7 @@ def test_changed_cut_or_missing_tensors_are_refused(saved, config):
 
 
 def test_tensors_that_do_not_fit_are_refused(saved, config):
-    assert "'network.entities' is torch.float32 (6, 8) instead of" in refusal(saved, config, n_dims=16)
+    assert "'network.entities' is F32 (6, 8) instead of F32 (6, 16)" in refusal(saved, config, n_dims=16)
     with pytest.raises(RunError, match="last_step"):
         load_checkpoint(saved, *make(config, 1, "rows"))
 
@@ -125,10 +129,17 @@ def test_tensors_that_do_not_fit_are_refused(saved, config):
     ("change", "said"),
     [
         ({"format": "other"}, "format 'other'"),
-        ({"version": 99}, "version 99"),
+        ({"version": 99}, "newer"),
+        ({"version": True}, "version True"),
         ({"file": "../elsewhere.safetensors"}, "does not name its file"),
-        ({"position": None}, "does not name its file"),
-        ({"window": None}, "checkpoint.json lacks"),
+        ({"file": "best-" + "0" * 300 + ".safetensors"}, "does not name its file"),
+        ({"position": None}, "'position' is None"),
+        ({"position": -1}, "'position' is -1"),
+        ({"window": None}, "'window' is None"),
+        ({"window": {}}, "lacks 'queries'"),
+        ({"elapsed_seconds": float("nan")}, "'elapsed_seconds' is nan"),
+        ({"lines": 1.5}, "'lines' is 1.5"),
+        ({"best": {"position": 1, "mrr": "high", "summary": {}}}, "'mrr' is 'high'"),
     ],
 )
 def test_broken_manifests_are_refused(saved, config, change, said):
@@ -137,10 +148,50 @@ def test_broken_manifests_are_refused(saved, config, change, said):
     assert said in refusal(saved, config)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"format":', "\x00"])
+@pytest.mark.parametrize("text", ["", "[]", '{"format":', "\x00", '{"a":' * 100_000, "1" * 10_000])
 def test_manifests_that_are_no_json_objects_are_refused(saved, config, text):
     (saved / "checkpoint.json").write_text(text)
     refusal(saved, config)
+
+
+def test_a_position_that_comes_twice_does_not_overwrite_what_a_manifest_names(saved, config, monkeypatch):
+    network, optimiser = make(config, 5)
+    step(network, optimiser, seed=3)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dpmpn.train.checkpoint.write_json", killed)
+        with pytest.raises(KeyboardInterrupt):
+            save_checkpoint(saved, network, optimiser, STATE)
+    assert load_checkpoint(saved, *make(config, 2)) == STATE
+    for _ in range(3):
+        save_checkpoint(saved, network, optimiser, STATE)
+        loaded, _ = make(config, 2)
+        load_network(saved, loaded, "last")
+        assert equal(loaded, network)
+        assert len(list(saved.glob("*.safetensors"))) == 1
+
+
+def test_a_network_takes_memory_only_once_it_can_fit(saved, config):
+    graph = KnowledgeGraph.from_tuples([(f"e{i}", f"r{i % 2}", f"e{i + 1}") for i in range(5)])
+    assert (graph.n_entities, graph.n_relations) == (6, 4)
+    values = sum(parameter.numel() for parameter in make(config, 1)[0].parameters())
+    least = least_values(graph, config.model)
+    assert values / 30 < least < values
+    check_size(saved, "best", least)
+    for n_dims in (10**3, 10**18, 10**30):
+        with pytest.raises(RunError, match="smaller than a network"):
+            check_size(saved, "last", least_values(graph, config.replace(n_dims=n_dims).model))
+
+
+def test_others_read_what_was_written(saved, config):
+    network, _ = make(config, 1)
+    load_network(saved, network, "last")
+    tensors = load_file(next(saved.glob("*.safetensors")))
+    assert all(torch.equal(tensors[f"network.{name}"], x) for name, x in network.state_dict().items())
+    assert tensors["optimiser.step_count"].shape == ()
 
 
 def test_no_checkpoint_says_what_to_do(tmp_path, config):

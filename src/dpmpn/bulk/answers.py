@@ -1,11 +1,13 @@
 """The best answers to many questions at once, as rows of a table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from dpmpn.data.dataset import SPLITS
+from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.explain_path import strongest_paths
 from dpmpn.model.answer import Answer
@@ -28,7 +30,10 @@ class Answerer:
         self._reasoner, self._graph, self._engine = reasoner, reasoner.graph, reasoner.engine
         self._top, self._new, self._why = top, new, why
         self._traced = why or reasoner.unseen is not None
-        self._stated = KnownAnswers.from_triples(reasoner.dataset.train)
+        self._stated = {
+            split: KnownAnswers.from_triples(either_way(self._graph, reasoner.dataset.split(split)))
+            for split in SPLITS
+        }
         entities = self._graph.entities
         self._names = pl.Series("answer", entities.names, dtype=pl.String)
         self._labels = entities.labels.name if entities.has_labels and entities.labels else None
@@ -39,6 +44,7 @@ class Answerer:
             **({} if self._labels is None else {"label": pl.String}),
             "probability": pl.Float64,
             "known": pl.Boolean,
+            "held_out": pl.String,
             **({} if reasoner.unseen is None else {"through_unseen": pl.Float64}),
             **({"why": _WHY} if why else {}),
         }
@@ -68,7 +74,7 @@ class Answerer:
         heads, relations = heads[rows], relations[rows]
         batch = self._engine.asking_batch(heads, relations)
         answer, trace = self._engine.trace(batch) if self._traced else (self._engine.answer(batch), None)
-        at, query, rank, known = self._best(answer, heads, relations)
+        at, query, rank = self._best(answer, heads, relations)
         entities = answer.nodes[at]
         probabilities = answer.attention.detach().cpu().numpy()[at].astype(np.float64)
         columns: dict[str, Any] = {
@@ -76,7 +82,7 @@ class Answerer:
             "rank": rank,
             "answer": self._names.gather(entities),
             "probability": pl.Series(probabilities).round_sig_figs(_DIGITS),
-            "known": known,
+            **self._known(heads, relations, query, entities),
         }
         if self._labels is not None:
             columns["label"] = self._labels.gather(entities).fill_null(columns["answer"])
@@ -89,30 +95,52 @@ class Answerer:
 
     def _best(
         self, answer: Answer, heads: np.ndarray, relations: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Positions of the best answers, their questions, their ranks from 1, and whether they are known."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Positions of the best answers, their questions, and their ranks from 1."""
         attention = answer.attention.detach().cpu().numpy()
         at = np.flatnonzero(attention > 0)
         query = np.repeat(np.arange(len(heads)), np.diff(answer.offsets))[at]
         if self._new:
-            fresh = ~self._known(heads, relations, query, answer.nodes[at])
-            at, query = at[fresh], query[fresh]
+            stated = self._is_stated(SPLITS, heads, relations, query, answer.nodes[at])
+            at, query = at[~stated], query[~stated]
         order = np.lexsort((-attention[at], query))  # stable: among equals the smaller entity goes first
         at, query = at[order], query[order]
         rank = np.arange(len(query)) - np.searchsorted(query, query) + 1
         chosen = rank <= self._top
-        at, query, rank = at[chosen], query[chosen], rank[chosen]
-        return at, query, rank, self._known(heads, relations, query, answer.nodes[at])
+        return at[chosen], query[chosen], rank[chosen]
 
     def _known(
         self, heads: np.ndarray, relations: np.ndarray, query: np.ndarray, entities: np.ndarray
+    ) -> dict[str, pl.Series]:
+        """Whether each answer is known, and which split it is held out in, null where in none."""
+        known = self._is_stated(("train",), heads, relations, query, entities)
+        held_out = np.full(len(entities), None, object)
+        for split in SPLITS[1:]:
+            held_out[self._is_in(split, heads, relations, query, entities) & ~known] = split
+        return {"known": pl.Series(known), "held_out": pl.Series(held_out.tolist(), dtype=pl.String)}
+
+    def _is_stated(
+        self,
+        splits: Sequence[str],
+        heads: np.ndarray,
+        relations: np.ndarray,
+        query: np.ndarray,
+        entities: np.ndarray,
     ) -> np.ndarray:
-        """Whether the graph or the training triples state each answer."""
-        in_graph = self._graph.find_edges(heads[query], relations[query], entities) >= 0
-        offsets, tails = self._stated.lookup(heads, relations)
+        """Whether the graph or some splits state each answer."""
+        stated = self._graph.find_edges(heads[query], relations[query], entities) >= 0
+        for split in splits:
+            stated |= self._is_in(split, heads, relations, query, entities)
+        return stated
+
+    def _is_in(
+        self, split: str, heads: np.ndarray, relations: np.ndarray, query: np.ndarray, entities: np.ndarray
+    ) -> np.ndarray:
+        """Whether a split states each answer."""
+        offsets, tails = self._stated[split].lookup(heads, relations)
         n_entities = self._graph.n_entities
         stated = np.repeat(np.arange(len(heads)), np.diff(offsets)) * n_entities + tails
-        return in_graph | np.isin(query * n_entities + entities, stated)
+        return np.isin(query * n_entities + entities, stated)
 
     def _paths(
         self, trace: ReasoningTrace | None, query: np.ndarray, entities: np.ndarray
@@ -125,3 +153,9 @@ class Answerer:
             ]
             for question, entity in zip(query.tolist(), entities.tolist(), strict=True)
         ]
+
+
+def either_way(graph: KnowledgeGraph, triples: np.ndarray) -> np.ndarray:
+    """The triples, and their inverses where the relation has one."""
+    backward = np.stack([triples[:, 2], graph.inverse[triples[:, 1]], triples[:, 0]], 1)
+    return np.concatenate([triples, backward[backward[:, 1] >= 0]])

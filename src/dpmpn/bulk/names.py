@@ -16,24 +16,18 @@ _SKIP = "correct it, or leave such questions out with --skip-unknown"
 
 @dataclass(frozen=True, eq=False)
 class QueryNames:
-    """The names in a file of questions with their ids, null where there is no such name, and how many rows it has."""
+    """The names in a file of questions with their ids, null where there is a problem, and how many rows it has."""
 
-    heads: pl.DataFrame  # head, head_id
-    relations: pl.DataFrame  # relation, inverse, relation_id
+    heads: pl.DataFrame  # head, head_id, head_problem
+    relations: pl.DataFrame  # relation, inverse, relation_id, relation_problem
     rows: int
 
     def with_ids(self, queries: pl.DataFrame) -> pl.DataFrame:
         """The questions with the columns head_id, relation_id and problem, which is null where both are known."""
         found = queries.join(self.heads, on="head", how="left", maintain_order="left")
         found = found.join(self.relations, on=["relation", "inverse"], how="left", maintain_order="left")
-        unknown = [
-            pl.when(pl.col(f"{name}_id").is_null()).then(pl.format("unknown {} '{}'", pl.lit(kind), name))
-            for name, kind in (("head", "entity"), ("relation", "relation"))
-        ]
-        no_inverse = pl.when(pl.col("relation_id") < 0).then(
-            pl.format("relation '{}' has no inverse", "relation")
-        )
-        return found.with_columns(problem=pl.coalesce(*unknown, no_inverse))
+        problems = ("head_problem", "relation_problem")
+        return found.with_columns(problem=pl.coalesce(*problems)).drop(problems)
 
 
 def look_up_names(path: Path, graph: KnowledgeGraph, skip_unknown: bool) -> QueryNames:
@@ -55,17 +49,42 @@ def look_up_names(path: Path, graph: KnowledgeGraph, skip_unknown: bool) -> Quer
     asked = [_asked_id(graph, relation_ids[relation], inverse) for relation, inverse in relations]
     if not skip_unknown:
         _refuse_unknown(path, graph.entities, "entity", head_ids, heads)
-        _refuse_unknown(path, graph.relation_names, "relation", list(relation_ids.values()), names)
+        found = list(relation_ids.values())
+        _refuse_unknown(path, graph.relation_names, "relation", found, names, graph.n_forward)
         _refuse_one_way(path, asked, relations)
     return QueryNames(
-        pl.DataFrame({"head": list(heads), "head_id": head_ids}, {"head": pl.String, "head_id": pl.Int64}),
         pl.DataFrame(
-            [(*key, id) for key, id in zip(relations, asked, strict=True)],
-            {"relation": pl.String, "inverse": pl.Boolean, "relation_id": pl.Int64},
+            [
+                (head, id, _problem(graph.entities, "entity", head, id))
+                for head, id in zip(heads, head_ids, strict=True)
+            ],
+            {"head": pl.String, "head_id": pl.Int64, "head_problem": pl.String},
+            orient="row",
+        ),
+        pl.DataFrame(
+            [
+                (*key, id, _problem(graph.relation_names, "relation", key[0], id))
+                for key, id in zip(relations, asked, strict=True)
+            ],
+            {
+                **{"relation": pl.String, "inverse": pl.Boolean},
+                **{"relation_id": pl.Int64, "relation_problem": pl.String},
+            },
             orient="row",
         ),
         rows,
     )
+
+
+def _problem(vocabulary: Vocabulary, kind: str, name: str, id: int | None) -> str | None:
+    """Why a question with this name cannot be asked, None where it can."""
+    if id is None:
+        return (
+            f"'{name}' is the label of several"
+            if vocabulary.is_ambiguous(name)
+            else f"unknown {kind} '{name}'"
+        )
+    return f"relation '{name}' has no inverse" if id < 0 else None
 
 
 def _asked_id(graph: KnowledgeGraph, relation: int | None, inverse: bool) -> int | None:
@@ -85,7 +104,12 @@ def _ids(vocabulary: Vocabulary, texts: list[str]) -> list[int | None]:
 
 
 def _refuse_unknown(
-    path: Path, vocabulary: Vocabulary, kind: str, ids: list[int | None], first_rows: Mapping[str, int]
+    path: Path,
+    vocabulary: Vocabulary,
+    kind: str,
+    ids: list[int | None],
+    first_rows: Mapping[str, int],
+    suggested: int | None = None,
 ) -> None:
     names = [name for name, id in zip(first_rows, ids, strict=True) if id is None]
     if not names:
@@ -93,11 +117,11 @@ def _refuse_unknown(
     name = min(names, key=first_rows.__getitem__)
     where = f"{path}, row {first_rows[name]:,}"
     try:
-        vocabulary.id(name, kind)
+        vocabulary.id(name, kind, suggested)
     except UnknownName as error:
         raise UnknownName(kind, name, error.near, f"{where}; {_SKIP}") from error
     except DataError as error:
-        raise DataError(f"{where}: {error}") from error
+        raise DataError(f"{where}: {error}, or leave such questions out with --skip-unknown") from error
 
 
 def _refuse_one_way(path: Path, asked: list[int | None], first_rows: Mapping[tuple[str, bool], int]) -> None:

@@ -12,8 +12,10 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,6 +30,7 @@ from dpmpn.files import read_json, sha256_of, sync, write_json, write_whole
 _REQUEST, _FINISHED, _LOCK = "request.json", "finished.json", "lock"
 _PARTS = "[0-9]*.parquet"
 _SHOWN_VALUE = 40  # characters
+_SHOWN_CHANGES = 4
 
 
 class Parts:
@@ -36,12 +39,9 @@ class Parts:
     def __init__(self, out: str | Path, request: Mapping[str, Any]) -> None:
         """Begin a table, or go on with one that the same request began."""
         self.out = Path(out)
-        self.folder = self.out.with_name(self.out.name + ".parts")
-        self._removed = self.out.with_name(f".{self.folder.name}.removed")
-        check_out(self.out)
-        shutil.rmtree(self._removed, ignore_errors=True)
-        if self.out.exists() and not self.folder.exists():
-            raise _taken(self.out)
+        check_place(self.out)
+        self.folder = _folder_of(self.out)
+        self._removed = _removed_of(self.out)
         self._paths: list[Path] = []
         self._lock = self._locked()
         try:
@@ -73,7 +73,8 @@ class Parts:
         frame.write_parquet(packed, compression="zstd")
         content = packed.getbuffer()
         path = self.folder / f"{index:08}-{hashlib.sha256(content).hexdigest()}.parquet"
-        write_whole(path, lambda temporary: temporary.write_bytes(content))
+        with self._kept():
+            write_whole(path, lambda temporary: temporary.write_bytes(content))
         self._paths.append(path)
 
     def read(self) -> Iterator[pl.DataFrame]:
@@ -87,10 +88,12 @@ class Parts:
     def finish(self, frames: Iterable[pl.DataFrame] | None = None) -> None:
         """Write the table of all parts, or of `frames` made from them; then the folder goes."""
         table = self.folder / f"table-{self.out.name}"
-        write_table(table, self.read() if frames is None else frames)
+        with self._kept():
+            write_table(table, self.read() if frames is None else frames)
         if self.out.exists() and not self._is_placed():
             raise _taken(self.out)
-        write_json(self.folder / _FINISHED, {"bytes": table.stat().st_size, "sha256": sha256_of(table)})
+        with self._kept():
+            write_json(self.folder / _FINISHED, {"bytes": table.stat().st_size, "sha256": sha256_of(table)})
         os.replace(table, self.out)
         sync(self.out.parent)
         # Renamed first: a kill while files go must not leave half a folder under its name.
@@ -102,6 +105,17 @@ class Parts:
     def close(self) -> None:
         """Let others work here."""
         self._lock.release()
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        """Say of an error of the disk that it costs nothing."""
+        try:
+            yield
+        except RunError as error:
+            if not isinstance(error.__cause__, OSError):
+                raise
+            advice = "what was done is kept: make room, and the same command goes on"
+            raise RunError(f"{error}; {advice}") from error
 
     def _locked(self) -> FileLock:
         try:
@@ -136,7 +150,8 @@ class Parts:
             strange = [p for p in self.folder.iterdir() if p.name != _LOCK and not p.name.startswith(".")]
             if strange:
                 raise RunError(f"{self.folder} holds {strange[0].name}, which is not ours; remove the folder")
-            write_json(path, request)
+            with self._kept():
+                write_json(path, request)
             sync(self.folder.parent)
             return
         made_for = read_json(path, f"remove {self.folder} to begin again")
@@ -164,6 +179,23 @@ class Parts:
         return whole
 
 
+def check_place(out: Path) -> None:
+    """Refuse early a table that could not be written, or is there already; what a kill left of it goes."""
+    check_out(out)
+    if _removed_of(out).exists():  # asked of the longest name: it may be too long
+        shutil.rmtree(_removed_of(out), ignore_errors=True)
+    if out.exists() and not _folder_of(out).exists():
+        raise _taken(out)
+
+
+def _folder_of(out: Path) -> Path:
+    return out.with_name(out.name + ".parts")
+
+
+def _removed_of(out: Path) -> Path:
+    return out.with_name(f".{out.name}.parts.removed")
+
+
 def _content(path: Path) -> bytes | None:
     """The bytes of a part, None where they are not the ones that were written."""
     try:
@@ -180,7 +212,14 @@ def _taken(out: Path) -> RunError:
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """What two requests differ in."""
     keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
-    return ", ".join(f"{key} was {_shown(before.get(key))}, is {_shown(now.get(key))}" for key in keys)
+    shown = [_changed(key, before.get(key), now.get(key)) for key in keys[:_SHOWN_CHANGES]]
+    return ", ".join(shown) + (f" and {len(keys) - len(shown)} more" if len(keys) > len(shown) else "")
+
+
+def _changed(key: str, before: Any, now: Any) -> str:
+    if all(isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) for value in (before, now)):
+        return f"the {key.removesuffix('_sha256')} changed"  # two digests say no more
+    return f"{key} was {_shown(before)}, is {_shown(now)}"
 
 
 def _shown(value: Any) -> str:

@@ -12,9 +12,9 @@ import polars as pl
 
 from dpmpn.bulk.answers import Answerer
 from dpmpn.bulk.names import QueryNames, look_up_names
-from dpmpn.bulk.parts import Parts
+from dpmpn.bulk.parts import Parts, check_place
 from dpmpn.bulk.question_files import read_queries
-from dpmpn.bulk.tables import check_out
+from dpmpn.data.dataset import SPLITS
 from dpmpn.errors import ConfigError
 from dpmpn.files import sha256_of
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dpmpn.reasoner import Reasoner
 
 PART = 1024  # questions whose answers are written together: what a kill may cost
-_VERSION = 1  # of what a part holds
+_VERSION = 2  # of what a part holds
 _NO_ANSWERS = "no answers"
 
 Tick = Callable[[int, int, float], None]
@@ -35,7 +35,7 @@ class BulkReport:
 
     questions: int
     answered: int
-    unknown: int  # left out: they name what the graph does not have
+    unknown: int  # left out: they name what the graph does not have, or several of it
     without_answers: int
     rows: int  # of the table
     resumed: int  # questions an earlier run had answered
@@ -60,7 +60,7 @@ def answer_queries(
     queries, out, began = Path(queries), Path(out), time.monotonic()
     if top < 1:
         raise ConfigError(f"'top' must be at least 1, not {top}")
-    check_out(out)
+    check_place(out)
     names = look_up_names(queries, reasoner.graph, skip_unknown)
     request = {
         "version": _VERSION,
@@ -136,11 +136,14 @@ class _Counts:
 
 
 def _fingerprint(reasoner: "Reasoner") -> str:
-    """A hash of all that answers depend on: weights, graph, names, labels and training triples."""
+    """A hash of all that answers depend on: weights, graph, names, labels and the facts of all splits."""
     digest = hashlib.sha256()
     graph = reasoner.graph
     arrays: list[Any] = [tensor.cpu().numpy() for tensor in reasoner.engine.network.state_dict().values()]
-    arrays += [graph.offsets, graph.relations, graph.tails, graph.inverse, reasoner.dataset.train]
+    arrays += [graph.offsets, graph.relations, graph.tails, graph.inverse]
+    for split in SPLITS:
+        facts = reasoner.dataset.split(split)
+        arrays += [np.array(len(facts)), facts]
     for names in (graph.entities, graph.relation_names):
         arrays += [names.packed.text, names.packed.offsets]
     if graph.entities.labels is not None:

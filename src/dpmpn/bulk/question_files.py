@@ -9,20 +9,39 @@ from typing import Any, Literal
 
 import polars as pl
 
+from dpmpn.bulk.json_values import json_schema, json_value
 from dpmpn.data.sources.lines import LONGEST_LINE, encoding_problem, short, text_chunks
+from dpmpn.data.sources.parquet import check_name
 from dpmpn.data.sources.records import no_text
 from dpmpn.data.sources.unpack import check_file, open_unpacked
 from dpmpn.errors import DataError
 
 ANSWER_COLUMNS = {
-    *("query", "rank", "answer", "label", "probability", "known", "through_unseen", "why", "problem")
+    *(
+        "query",
+        "rank",
+        "answer",
+        "label",
+        "probability",
+        "known",
+        "held_out",
+        "through_unseen",
+        "why",
+        "problem",
+    )
 }
 """What an answer adds to a question's row; a question cannot have columns of these names."""
 
+_NAMES = ("head", "relation")
+_OTHER_NAMES = {
+    "head": ("subject", "source", "from", "subj", "head_id", "subject_id", "source_id"),
+    "relation": ("predicate", "property", "rel", "pred", "relationship", "relation_id", "predicate_id"),
+}
 _ASKED = ("inverse", "direction")  # the column that says which way a question goes
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 _JSON, _PARQUET = (".jsonl", ".ndjson"), (".parquet", ".pq")
 _WRITE = "write the columns head and relation (and inverse, true or false), named in the first line"
+_WRITE_JSON = 'write objects such as {"head": "Serbia", "relation": "borders"}'
 _ROWS = 50_000  # read at once
 _DIRECTIONS = {
     **dict.fromkeys(("", "false", "0", "no", "forward", "tail"), False),
@@ -32,6 +51,8 @@ _DIRECTIONS = {
 
 def read_queries(path: str | Path, rows: int = _ROWS) -> Iterator[pl.DataFrame]:
     """Frames of so many rows: query (its row, from 1), head, relation, inverse, and other columns as they are.
+
+    Head and relation may have other usual names, such as subject and predicate.
 
     `inverse` is whether <?, relation, head> is asked; in the file it is true or false, or `direction` is tail or head.
     """
@@ -69,20 +90,19 @@ def _cut(frames: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
 
 def _checked(path: Path, unit: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Head, relation, inverse and what else there is; the column `place`, which errors name, goes."""
-    names = {column: column.strip().lower() for column in frame.columns}
-    own = {name: column for column, name in names.items() if name in ("head", "relation", *_ASKED)}
-    frame = frame.rename({column: name for name, column in own.items()})
-    for name in ("head", "relation"):
+    own = _own_names(frame.columns)
+    frame = frame.rename(own)
+    for name in _NAMES:
         wrong = frame.select(no_text(name).fill_null(True)).to_series()
         if wrong.any():
             place = frame["place"][int(wrong.arg_max() or 0)]
             raise DataError(f"{path}, {unit} {place:,}: the {name} is empty; give it a name")
-    asked = next((name for name in _ASKED if name in own), None)
+    asked = next((name for name in _ASKED if name in own.values()), None)
     return frame.select(
         "head",
         "relation",
         _inverse(path, unit, frame, asked),
-        pl.exclude("head", "relation", "place", *_ASKED),
+        pl.exclude(*_NAMES, "place", *_ASKED),
     )
 
 
@@ -101,10 +121,22 @@ def _inverse(path: Path, unit: str, frame: pl.DataFrame, column: str | None) -> 
     return inverse
 
 
+def _own_names(columns: Sequence[str]) -> dict[str, str]:
+    """The columns that make a question, and what each is called here; another name counts where it is the only one."""
+    plain = {column: column.strip().lstrip("#?: ").lower() for column in columns}
+    own = {column: name for column, name in plain.items() if name in (*_NAMES, *_ASKED)}
+    for name in _NAMES:
+        others = [column for column, other in plain.items() if other in _OTHER_NAMES[name]]
+        if name not in own.values() and len(others) == 1:
+            own[others[0]] = name
+    return own
+
+
 def _check_columns(path: Path, columns: Sequence[str]) -> None:
     plain = [column.strip().lower() for column in columns]
-    for name in ("head", "relation"):
-        if name not in plain:
+    own = _own_names(columns).values()
+    for name in _NAMES:
+        if name not in own:
             shown = short(", ".join(columns))
             raise DataError(f"{path}: has no column '{name}' among '{shown}'; {_WRITE}")
     double = next((name for i, name in enumerate(plain) if name in plain[:i]), None)
@@ -118,27 +150,26 @@ def _check_columns(path: Path, columns: Sequence[str]) -> None:
 
 
 def _text_frames(path: Path) -> Iterator[pl.DataFrame]:
-    records = _records(path)
-    columns = [name or "" for name in next(records, (1, []))[1]]
-    _check_columns(path, columns)
-    schema = {"place": pl.Int64, **dict.fromkeys(columns, pl.String)}
-    while rows := [(place, *fields) for place, fields in islice(records, _ROWS)]:
-        yield pl.DataFrame(rows, schema, orient="row")
-
-
-def _records(path: Path) -> Iterator[tuple[int, list[str | None]]]:
-    """Lines with their fields; first the names of the columns."""
     with open_unpacked(path) as stream:
         suffix = Path(stream.name).suffix.lower()
-        lines = _lines(path, text_chunks(stream))
-        if suffix in _JSON:
-            yield from _json_records(path, lines)
-        elif suffix in _SEPARATORS:
-            yield from _separated_records(path, lines, _SEPARATORS[suffix])
-        else:
+        if suffix not in (*_JSON, *_SEPARATORS):
             raise DataError(
                 f"{path}: questions are read from .csv, .tsv, .jsonl (also packed) and .parquet files; rename it"
             )
+        lines = _lines(path, text_chunks(stream))
+        if suffix in _JSON:
+            with open_unpacked(path) as other:
+                schema = json_schema(_json_objects(path, _lines(path, text_chunks(other))))
+            _check_columns(path, list(schema))
+            schema |= dict.fromkeys(_own_names(list(schema)), pl.String)
+            records = _json_records(path, lines, schema)
+        else:
+            records = _separated_records(path, lines, _SEPARATORS[suffix])
+            columns = [name or "" for name in next(records, (1, []))[1]]
+            _check_columns(path, columns)
+            schema = dict.fromkeys(columns, pl.String)
+        while rows := [(place, *fields) for place, fields in islice(records, _ROWS)]:
+            yield pl.DataFrame(rows, {"place": pl.Int64, **schema}, orient="row")
 
 
 def _lines(path: Path, chunks: Iterable[Any]) -> Iterator[tuple[int, str]]:
@@ -178,52 +209,43 @@ def _separated_records(
         ) from error
 
 
-def _json_records(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str | None]]]:
-    columns: list[str] | None = None
-    for number, line in lines:
-        if not line.strip():
-            continue
-        values = _json_object(path, number, line)
-        if columns is None:
-            columns = list(values)
-            yield number, columns  # type: ignore[misc]
-        strange = next((key for key in values if key not in columns), None)
-        if strange is not None:
-            raise DataError(
-                f"{path}, line {number:,}: has the key '{short(strange)}', which the first line has not; "
-                "give each line the same keys"
-            )
-        yield number, [_text(values.get(column)) for column in columns]
+def _json_records(
+    path: Path, lines: Iterable[tuple[int, str]], schema: dict[str, Any]
+) -> Iterator[tuple[int, list[Any]]]:
+    names = [key for key, name in _own_names(list(schema)).items() if name in _NAMES]
+    for number, values in _json_objects(path, lines):
+        wrong = next((key for key in names if isinstance(values.get(key), list | dict | bool)), None)
+        if wrong is not None:
+            shown = short(json.dumps(values[wrong], ensure_ascii=False))
+            raise DataError(f"{path}, line {number:,}: '{wrong}' is {shown}, not a name; {_WRITE_JSON}")
+        yield number, [json_value(values.get(key), dtype) for key, dtype in schema.items()]
+
+
+def _json_objects(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    return ((number, _json_object(path, number, line)) for number, line in lines if line.strip())
 
 
 def _json_object(path: Path, number: int, line: str) -> dict[str, Any]:
-    where, advice = (
-        f"{path}, line {number:,}",
-        'write objects such as {"head": "Serbia", "relation": "borders"}',
-    )
+    where = f"{path}, line {number:,}"
     try:
         values = json.loads(line)
         json.dumps(values, ensure_ascii=False).encode("utf-8")  # JSON may hold halves of characters
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, json.JSONDecodeError) else "it holds what is not text"
-        raise DataError(f"{where}: is not JSON ({reason}) in '{short(line)}'; {advice}") from error
-    names = [values.get(name) for name in ("head", "relation")] if isinstance(values, dict) else [[]]
-    if any(isinstance(name, list | dict | bool) for name in names):
-        raise DataError(f"{where}: '{short(line)}' is not a question; {advice}")
+        raise DataError(f"{where}: is not JSON ({reason}) in '{short(line)}'; {_WRITE_JSON}") from error
+    if not isinstance(values, dict):
+        raise DataError(f"{where}: '{short(line)}' is not a question; {_WRITE_JSON}")
     return values
-
-
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _parquet_frames(path: Path) -> Iterator[pl.DataFrame]:
     check_file(path)
+    check_name(path)
     try:
         table = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         schema = table.collect_schema()
         _check_columns(path, schema.names())
-        texts = [name for name in schema.names() if name.strip().lower() in ("head", "relation", *_ASKED)]
+        texts = list(_own_names(schema.names()))
         for name, dtype in schema.items():
             if dtype in (pl.Binary, pl.Object) or (name in texts and dtype.is_nested()):
                 raise DataError(f"{path}: column '{name}' holds {dtype}; give texts or numbers")

@@ -79,7 +79,8 @@ def _write_parquet(path: Path, frames: Iterator[pl.DataFrame]) -> None:
 
     # Eager polars writes a file at once; its streaming engine takes frames as they come and keeps 200 MB at most.
     stream = register_io_source(source, schema=first.schema)
-    stream.sink_parquet(path, compression="zstd", row_group_size=_ROW_GROUP, maintain_order=True)
+    with path.open("wb") as file:  # polars does not take a path that is not UTF-8
+        stream.sink_parquet(file, compression="zstd", row_group_size=_ROW_GROUP, maintain_order=True)
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:

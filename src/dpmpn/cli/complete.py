@@ -11,6 +11,7 @@ from rich.markup import escape
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter, duration
 from dpmpn.cli.settings import with_settings
+from dpmpn.cli.words import counted
 from dpmpn.errors import DataError
 from dpmpn.reasoner import Reasoner
 
@@ -95,14 +96,19 @@ def command(
     Probabilities are measured on the validation facts: they say how often answers like this one were right there.
     """
     output = Output(json)
+    from dpmpn.bulk.parts import check_place
+    from dpmpn.complete.completer import checked_request, complete
     from dpmpn.complete.measure import SAMPLE, calibration_of
     from dpmpn.complete.plot import check_plot, save_plot
     from dpmpn.complete.questions import Asking
 
     asking = Asking(heads, both_directions)  # type: ignore[arg-type]
+    if out is not None:
+        check_place(out)  # measuring may take minutes
     if reliability is not None:
         check_plot(reliability)
     reasoner = Reasoner.load(run_dir, **settings)
+    checked_request(reasoner, relation or None, head_type, top, min_probability, asking, max_questions)
     with _Stages(output) as stages:
         calibration = calibration_of(
             reasoner,
@@ -118,8 +124,6 @@ def command(
             raise DataError("--reliability needs validation facts, and this run has none; leave it out")
         save_plot(calibration, reliability, reasoner.dataset.name)
         output.say(f"reliability drawn in {reliability}")
-
-    from dpmpn.complete.completer import complete
 
     with _Stages(output) as stages:
         facts = complete(
@@ -200,9 +204,7 @@ def _plain(calibration: "Calibration | None") -> dict[str, Any] | None:
 
 def _show(output: Output, facts: "pl.DataFrame", out: Path | None, why: bool) -> None:
     shown = facts if out is None else facts.head(_SHOWN)
-    if facts.is_empty():
-        output.say("no missing facts were found")
-    else:
+    if not facts.is_empty():
         _show_facts(output, shown, why)
         if "held_out" not in facts.columns and facts["probability"].null_count() < len(facts):
             output.say(
@@ -211,7 +213,7 @@ def _show(output: Output, facts: "pl.DataFrame", out: Path | None, why: bool) ->
             )
     if out is not None:
         rest = f"; the first {len(shown)} are shown" if len(shown) < len(facts) else ""
-        output.say(f"{len(facts):,} facts in {out}{rest}")
+        output.say(f"{counted(len(facts), 'fact')} in {out}{rest}")
 
 
 def _show_facts(output: Output, facts: "pl.DataFrame", why: bool) -> None:
@@ -222,7 +224,7 @@ def _show_facts(output: Output, facts: "pl.DataFrame", why: bool) -> None:
     shown = table("rank", "head", "relation", "tail", *measured, *marked, *because, right=("rank", *measured))
     for row in facts.iter_rows(named=True):
         names = [escape(name) for name in _names(row)]
-        first = row["support"].split(" | ")[0].partition(" ")[2]
+        first = row["support"][0].partition(" ")[2] if row["support"] else ""
         held = [row["held_out"] or ""] if marked else []
         reason = [] if why else [escape(first)]
         shown.add_row(str(row["rank"]), *names, *_measured(row, calibrated), *held, *reason)
@@ -230,7 +232,7 @@ def _show_facts(output: Output, facts: "pl.DataFrame", why: bool) -> None:
     if why:
         for row in facts.iter_rows(named=True):
             output.say(f"Why {row['rank']}, {' '.join(_names(row))}:")
-            for chain in row["support"].split(" | "):
+            for chain in row["support"]:
                 output.say(f"  {chain}")
 
 

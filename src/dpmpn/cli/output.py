@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dpmpn.errors import DataError
+from dpmpn.files import write_whole
 
 JsonTarget = Annotated[
     str | None,
@@ -37,12 +39,15 @@ class Output:
 
     def say(self, text: str = "", style: str | None = None) -> None:
         """Print a line as it is: no markup, no wrapping."""
-        self.console.print(text, style=style, markup=False, soft_wrap=True)
-        self.console.file.flush()  # a log that is followed shows each line when it is written
+        with _printing():
+            self.console.print(text, style=style, markup=False, soft_wrap=True)
+            self.console.file.flush()  # a log that is followed shows each line when it is written
 
     def show(self, table: Table) -> None:
         """Print a table."""
-        self.console.print(table)
+        with _printing():
+            self.console.print(table)
+            self.console.file.flush()
 
     def result(self, value: Any, shown: Callable[[], None]) -> None:
         """Hand over a command's result: as JSON where it was asked for, and for people elsewhere."""
@@ -54,12 +59,36 @@ class Output:
     def _write_json(self, value: Any) -> None:
         text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         if self.json_target == _STDOUT:
-            sys.stdout.write(text)
+            with _printing():
+                sys.stdout.write(text)
+                sys.stdout.flush()
             return
-        try:
-            Path(str(self.json_target)).write_text(text, "utf-8")
-        except OSError as error:
-            raise DataError(f"cannot write {self.json_target}: {error.strerror}") from error
+        write_text(Path(str(self.json_target)), text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file a user asked for, whole or not at all; what is no file, such as a pipe, is written into."""
+    path = path.resolve()  # a link stays, and what it points to is replaced
+    try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, "utf-8")
+        else:
+            write_whole(path, lambda temporary: temporary.write_text(text, "utf-8"))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _printing() -> Iterator[None]:
+    """Turn what goes wrong with standard output, such as a full disk behind it, into a sentence."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DataError(f"cannot print: {error.strerror or error}") from error
 
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:

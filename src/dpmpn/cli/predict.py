@@ -1,5 +1,6 @@
 """`dpmpn predict`: asks a trained model a question, or all questions of a file."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +12,8 @@ from rich.markup import escape
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter, duration
 from dpmpn.cli.settings import with_settings
-from dpmpn.errors import ConfigError
+from dpmpn.cli.words import counted
+from dpmpn.errors import ConfigError, DataError
 from dpmpn.predictions import Predictions
 from dpmpn.reasoner import Reasoner
 
@@ -19,8 +21,12 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dpmpn.bulk.queries import BulkReport
+    from dpmpn.data.changed_graph import Changes
     from dpmpn.data.graph import KnowledgeGraph
     from dpmpn.explain_path import Path as FactPath
+
+_SHOWN_NEW = 3  # names of new entities
+_IMPORT_OPTION = "--(columns|skip-bad|format|separator|no-header|header|query)"
 
 
 @with_settings("asking", "run")
@@ -36,7 +42,7 @@ def command(
     inverse: Annotated[
         bool, typer.Option("--inverse", help="ask <?, RELATION, HEAD> instead of <HEAD, RELATION, ?>")
     ] = False,
-    new: Annotated[bool, typer.Option("--new", help="leave out answers the graph states already")] = False,
+    new: Annotated[bool, typer.Option("--new", help="leave out answers that are known or held out")] = False,
     why: Annotated[
         bool, typer.Option("--why", help="show the facts that carried the attention to the first answer")
     ] = False,
@@ -68,14 +74,18 @@ def command(
     skip_unknown: Annotated[
         bool,
         typer.Option(
-            "--skip-unknown", help="leave out those of --queries whose names the graph does not have"
+            "--skip-unknown",
+            help="leave out those of --queries whose names the graph does not have, or several have",
         ),
     ] = False,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
 ) -> None:
-    """Ask a trained model: ranked answers with their probabilities; known ones are those the graph states."""
+    """Ask a trained model: ranked answers with their probabilities.
+
+    Known ones are those the graph states, held-out ones those that only validation or test facts state.
+    """
     output = Output(json)
     if queries is None:
         if head is None or relation is None:
@@ -140,18 +150,44 @@ def _changed(
     """The reasoner on a graph with some facts more and some fewer."""
     if not add and not remove:
         return reasoner
-    changed = reasoner.with_facts(add=_facts(add), remove=_facts(remove))
-    changes = changed.changes
-    if changes is not None:
-        notes = [
-            f"{changes.added:,} facts added",
-            f"{changes.already_there:,} were there already" if changes.already_there else "",
-            f"{changes.removed:,} removed" if remove else "",
-            f"{changes.absent:,} were not there to be removed" if changes.absent else "",
-            f"{len(changes.new_entities):,} new entities" if changes.new_entities else "",
-        ]
-        output.say(", ".join(filter(None, notes)))
+    removed = _facts(remove)
+    changed = reasoner.with_facts(add=_facts(add), remove=removed)
+    if changed.changes is not None:
+        held_out = _n_held_out(reasoner, removed) if changed.changes.absent else 0
+        output.say(", ".join(_notes(changed.changes, bool(remove), held_out)))
     return changed
+
+
+def _notes(changes: "Changes", is_removing: bool, held_out: int) -> list[str]:
+    """What became of the facts to add and to remove; `held_out` of the absent ones are."""
+    notes = [f"{counted(changes.added, 'fact')} added"]
+    if changes.already_there:
+        notes.append(f"{counted(changes.already_there, 'was', 'were')} there already")
+    if is_removing:
+        notes.append(f"{changes.removed:,} removed")
+    if changes.absent:
+        held = f" ({counted(held_out, 'is', 'are')} held out, so not in the graph)" if held_out else ""
+        notes.append(f"{counted(changes.absent, 'was', 'were')} not there to be removed{held}")
+    if new := changes.new_entities:
+        more = f" and {len(new) - _SHOWN_NEW:,} more" if len(new) > _SHOWN_NEW else ""
+        notes.append(
+            f"{counted(len(new), 'new entity', 'new entities')}: {', '.join(new[:_SHOWN_NEW])}{more}"
+        )
+    return notes
+
+
+def _n_held_out(reasoner: Reasoner, facts: "pl.DataFrame") -> int:
+    """How many of the facts only validation or test facts state: the graph cannot lose those."""
+    import numpy as np
+
+    from dpmpn.bulk.answers import either_way
+
+    dataset, graph = reasoner.dataset, reasoner.graph
+    entity, relation = graph.entities.find, graph.relation_names.find
+    asked = {(entity(head), relation(name), entity(tail)) for head, name, tail in facts.iter_rows()}
+    held = either_way(graph, np.concatenate([dataset.valid, dataset.test]))
+    held = held[graph.find_edges(*held.T) < 0]
+    return len(asked & set(map(tuple, held.tolist())))
 
 
 def _facts(paths: Sequence[Path] | None) -> "pl.DataFrame":
@@ -162,9 +198,21 @@ def _facts(paths: Sequence[Path] | None) -> "pl.DataFrame":
     from dpmpn.data.sources.choose import open_source
 
     frames = [pl.DataFrame(schema=FACTS)]
-    for path in paths or ():
-        frames += [frame.select(COLUMNS) for frame in open_source(str(path), ReadOptions()).batches()]
+    try:
+        for path in paths or ():
+            frames += [frame.select(COLUMNS) for frame in open_source(str(path), ReadOptions()).batches()]
+    except DataError as error:
+        raise DataError(_without_options(str(error))) from error
     return pl.concat(frames)
+
+
+def _without_options(message: str) -> str:
+    """A reader's message without the options of `dpmpn import` it advises, which this command does not have."""
+    kept = re.sub(rf", or [^;]*{_IMPORT_OPTION}.*$", "", message, flags=re.DOTALL)
+    if not re.search(_IMPORT_OPTION, kept):
+        return kept
+    kept = re.sub(rf"; [^;]*{_IMPORT_OPTION}.*$", "", kept, flags=re.DOTALL)
+    return f"{kept}; write the columns head, relation and tail, named in the first line"
 
 
 def _show(
@@ -182,7 +230,7 @@ def _show(
     for p in predictions:
         identifier = [escape(p.answer)] if labelled else []
         part = [f"{p.through_unseen:.0%}"] if through else []
-        known = "known" if p.known else ""
+        known = "known" if p.known else "held out" if p.held_out else ""
         shown.add_row(str(p.rank), escape(p.label), *identifier, f"{p.probability:.3f}", known, *part)
     output.show(shown)
     if through:
@@ -204,13 +252,12 @@ def _show_path(output: Output, path: "FactPath", graph: "KnowledgeGraph") -> Non
 
 def _show_report(output: Output, report: "BulkReport", out: Path) -> None:
     earlier = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
-    output.say(f"{report.answered:,} of {report.questions:,} questions answered{earlier}")
-    for count, problem in (
-        (report.unknown, "were left out: the graph does not have what they name"),
-        (report.without_answers, "have no answers"),
-    ):
+    output.say(f"{report.answered:,} of {counted(report.questions, 'question')} answered{earlier}")
+    left_out = counted(report.unknown, "was", "were") + " left out: what they name is unknown or not clear"
+    without = counted(report.without_answers, "has", "have") + " no answers"
+    for count, problem in ((report.unknown, left_out), (report.without_answers, without)):
         if count:
-            output.say(f"{count:,} {problem}; the column 'problem' says which")
-    output.say(f"{report.rows:,} rows in {out}")
+            output.say(f"{problem}; the column 'problem' says which")
+    output.say(f"{counted(report.rows, 'row')} in {out}")
     if asked := report.questions - report.resumed:
         output.say(f"{duration(report.seconds)}, {asked / report.seconds:.0f} questions/s")

@@ -1,10 +1,6 @@
 """`dpmpn train`: trains a model on a dataset and leaves it in a run folder."""
 
 import shlex
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +10,7 @@ import typer
 from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.cli.progress import Meter, duration
 from dpmpn.cli.settings import with_settings
+from dpmpn.cli.signals import stoppable
 from dpmpn.config import Config, load_preset, with_overrides
 from dpmpn.data.dataset import Dataset, load_dataset
 from dpmpn.data.registry import find_dataset
@@ -23,8 +20,6 @@ from dpmpn.reasoner import suitable_config
 if TYPE_CHECKING:
     from dpmpn.run_folder import RunFolder
     from dpmpn.train.trainer import TrainingResult
-
-INTERRUPTED = 130
 
 
 @with_settings()
@@ -53,7 +48,7 @@ def command(
     each can be changed by its option. The defaults shown below are those without any of these.
     """
     output = Output(json)
-    if max_minutes is not None and max_minutes <= 0:
+    if max_minutes is not None and not max_minutes > 0:
         raise ConfigError(f"'--max-minutes' must be above 0, not {max_minutes:g}")
     run, data, config = (
         _resumed(out, dataset, preset, settings) if resume else _new(output, out, dataset, preset, settings)
@@ -62,7 +57,7 @@ def command(
 
     from dpmpn.train.trainer import train
 
-    with _interruptible() as stop, Meter(output, "trained") as meter:
+    with stoppable() as stop, Meter(output, "trained") as meter:
         result = train(
             run,
             data,
@@ -78,7 +73,7 @@ def command(
         output.say(f"Interrupted after {result.position:,} of {result.total:,} queries; the run is saved.")
         output.say(f"Go on with: {_resume_command(dataset, out, max_queries, max_minutes)}")
         output.result(report, lambda: None)
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(stop.exit_code)
     output.result(report, lambda: _conclude(output, result, data, out))
 
 
@@ -150,20 +145,3 @@ def _resume_command(dataset: str, out: Path, max_queries: int | None, max_minute
     words += [] if max_queries is None else ["--max-queries", str(max_queries)]
     words += [] if max_minutes is None else ["--max-minutes", f"{max_minutes:g}"]
     return shlex.join(words)
-
-
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed; pressed again, it ends the program at once."""
-    pressed = threading.Event()
-
-    def press(*_: object) -> None:
-        if pressed.is_set():
-            raise KeyboardInterrupt
-        pressed.set()
-
-    before = signal.signal(signal.SIGINT, press)
-    try:
-        yield pressed.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -10,16 +10,18 @@ from pathlib import Path
 import polars as pl
 
 from dpmpn.bulk.parts import Parts
+from dpmpn.bulk.tables import table_format
 from dpmpn.complete.answers import Asker, NewAnswers
 from dpmpn.complete.calibration import Calibration
-from dpmpn.complete.facts import FACT, FACTS, best_facts, described, found_facts
+from dpmpn.complete.facts import FACT, FACTS, as_text, best_facts, described, found_facts, probable_facts
 from dpmpn.complete.measure import calibration_of, fingerprint
-from dpmpn.complete.questions import Asking, QuestionList, Questions
+from dpmpn.complete.questions import Asking, QuestionList, Questions, check_questions
 from dpmpn.data.dataset import SPLITS
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.reasoner import Reasoner
 
 PART = 4096  # questions; a killed run loses at most one part
+_VERSION = 2  # of what a part holds
 _EXPLAINED = 256  # facts of a part when reasons are looked for
 Tick = Callable[[str, int, int], None]
 """Told what is being done ("measured", "asked" or "explained"), how much of it, and of how much."""
@@ -45,16 +47,16 @@ def complete(
     With `out` the table is written there, too; a run that was killed goes on when it is called again. With
     `held_out` validation and test facts count as missing and are marked. `calibration` is measured if not given.
     """
-    _check(reasoner, top, min_probability, max_questions)
+    ids = checked_request(reasoner, relations, head_type, top, min_probability, asking, max_questions)
     tick = progress or (lambda *_: None)
     if calibration is None:
         calibration = calibration_of(
             reasoner, asking, progress=lambda done, total: tick("measured", done, total)
         )
-    ids = None if relations is None else [reasoner.graph.relation_names.id(r, "relation") for r in relations]
     request = {
         "command": "complete",
-        "relations": None if ids is None else sorted(set(ids)),
+        "version": _VERSION,
+        "relations": ids,
         **{"head_type": head_type, "top": top, "min_probability": min_probability},
         **{"held_out": held_out, "max_questions": max_questions, "asking": asdict(asking)},
         "model": fingerprint(reasoner, {"calibration": calibration and calibration.to_dict()}),
@@ -69,19 +71,42 @@ def complete(
                 "those whose entities are least like the ones that have an answer"
             )
         asker = Asker(reasoner.engine, reasoner.dataset, known, asking.answers)
-        wanted = partial(found_facts, reasoner.graph, calibration, min_probability)
+        wanted = partial(found_facts, reasoner.graph, calibration)
         describe = partial(described, reasoner, calibration, held_out)
         try:
-            best = _asked(questions, asker, wanted, top, parts, tick)
+            found = _asked(questions, asker, wanted, top, parts, tick)
+            best = probable_facts(found, min_probability)
+            if best.is_empty() and say is not None:
+                say(_why_none(found, min_probability))
             frames = list(_explained(best, describe, _n_parts(questions), parts, tick))
         finally:
             reasoner.engine.close()
         if parts is not None:
-            parts.finish(frames)
+            parts.finish(frames if table_format(parts.out) in ("jsonl", "parquet") else map(as_text, frames))
     return pl.concat(frames)
 
 
-def _check(reasoner: Reasoner, top: int, min_probability: float | None, max_questions: int | None) -> None:
+def checked_request(
+    reasoner: Reasoner,
+    relations: Sequence[str] | None,
+    head_type: str | None,
+    top: int,
+    min_probability: float | None,
+    asking: Asking,
+    max_questions: int | None,
+) -> list[int] | None:
+    """Ids of the relations, ascending; what `complete` cannot do is refused here, before anything is measured."""
+    _check_numbers(reasoner, top, min_probability, max_questions)
+    graph, ids = reasoner.graph, None
+    if relations is not None:
+        ids = sorted({graph.relation_names.id(name, "relation", graph.n_forward) for name in relations})
+    check_questions(reasoner.dataset, asking, ids, head_type)
+    return ids
+
+
+def _check_numbers(
+    reasoner: Reasoner, top: int, min_probability: float | None, max_questions: int | None
+) -> None:
     if top < 1:
         raise ConfigError(f"'--top' must be at least 1, not {top}")
     if max_questions is not None and max_questions < 1:
@@ -95,6 +120,14 @@ def _check(reasoner: Reasoner, top: int, min_probability: float | None, max_ques
             "--min-probability needs validation facts to tell probabilities by, and this run has none; "
             "leave it out, or train on a dataset with a validation split"
         )
+
+
+def _why_none(found: pl.DataFrame, min_probability: float | None) -> str:
+    """Why there are no facts."""
+    best = found["probability"].drop_nulls().to_list()
+    if min_probability is None or not best:
+        return "no missing facts were found"
+    return f"no missing fact is as probable as {min_probability:g}; the best has {max(best):.3f}"
 
 
 def _asked(

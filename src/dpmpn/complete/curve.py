@@ -43,15 +43,23 @@ def _bins(attention: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple
     """
     order = np.argsort(-attention, kind="stable")
     attention, right, weight = attention[order], right[order], weight[order].astype(np.float64)
-    before = np.cumsum(weight) - weight
-    first = np.flatnonzero(np.diff(attention, prepend=np.inf))
-    before = np.repeat(before[first], np.diff(first, append=len(attention)))  # equal for equal attention
-    number = (before / (LEAST * weight.max(initial=1)) + 1e-9).astype(np.int64)
-    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    starts = _starts(attention, weight)
     ends = np.append(starts[1:], len(attention)) - 1
     sums = [np.add.reduceat(values, starts) if len(starts) else values for values in
             (weight * right, weight, weight**2)]  # fmt: skip
     return tuple(column[::-1] for column in (attention[ends], *sums))
+
+
+def _starts(attention: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Where bins begin: at the first smaller attention after a bin has enough; what is left joins the last."""
+    values = np.flatnonzero(np.diff(attention, prepend=np.inf))  # the first of each attention
+    before = (np.cumsum(weight) - weight)[values]
+    enough = LEAST * weight.max(initial=1) * (1 - 1e-9)  # sums are rounded
+    total, starts, at = weight.sum(), [], 0
+    while at < len(values) and (not at or total - before[at] >= enough):
+        starts.append(values[at])
+        at = int(np.searchsorted(before, before[at] + enough))
+    return np.array(starts, np.int64)
 
 
 def wilson(fraction: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -20,6 +20,7 @@ FACTS = {
     "group": pl.Int8,  # of the question that found it
 }
 PATHS = 3  # chains of facts that are shown for a fact
+_CHAINS_APART = " | "
 _TRACED = (
     16  # questions; more at once take longer for each, as every reason looks through all that was traced
 )
@@ -28,11 +29,10 @@ _TRACED = (
 def found_facts(
     graph: KnowledgeGraph,
     calibration: Calibration | None,
-    min_probability: float | None,
     questions: QuestionList,
     found: NewAnswers,
 ) -> pl.DataFrame:
-    """The answers as facts in the direction of the file, those that are probable enough."""
+    """The answers as facts in the direction of the file."""
     asked, relation, group = (
         column[found.rows] for column in (questions.heads, questions.relations, questions.groups)
     )
@@ -48,8 +48,7 @@ def found_facts(
         "attention": found.attention,
         "group": group,
     }
-    facts = pl.DataFrame(columns, schema_overrides=FACTS).fill_nan(None)
-    return facts if min_probability is None else facts.filter(pl.col("probability") >= min_probability)
+    return pl.DataFrame(columns, schema_overrides=FACTS).fill_nan(None)
 
 
 def best_facts(one: pl.DataFrame, other: pl.DataFrame, top: int) -> pl.DataFrame:
@@ -57,6 +56,16 @@ def best_facts(one: pl.DataFrame, other: pl.DataFrame, top: int) -> pl.DataFrame
     keys = [pl.col("probability").fill_null(-1), pl.col("attention"), *map(pl.col, FACT), pl.col("group")]
     joined = pl.concat([one, other]).sort(keys, descending=[True, True, *[False] * 4])
     return joined.unique(FACT, keep="first", maintain_order=True).head(top)
+
+
+def probable_facts(facts: pl.DataFrame, min_probability: float | None) -> pl.DataFrame:
+    """Those that are probable enough."""
+    return facts if min_probability is None else facts.filter(pl.col("probability") >= min_probability)
+
+
+def as_text(facts: pl.DataFrame) -> pl.DataFrame:
+    """The facts with the chains that support each as one text, for files that hold no lists."""
+    return facts.with_columns(pl.col("support").list.join(_CHAINS_APART))
 
 
 def described(
@@ -79,7 +88,7 @@ def described(
         "attention": facts["attention"],
         "right": _column(right, len(facts), pl.Int64),
         "of": _column(of, len(facts), pl.Int64),
-        "support": pl.Series(_support(reasoner, facts), dtype=pl.String),
+        "support": pl.Series(_support(reasoner, facts), dtype=pl.List(pl.String)),
         "through": _through(facts["group"]),
     }
     if held_out:
@@ -125,7 +134,7 @@ def _asked(graph: KnowledgeGraph, facts: pl.DataFrame) -> tuple[np.ndarray, np.n
     )
 
 
-def _support(reasoner: Reasoner, facts: pl.DataFrame) -> list[str]:
+def _support(reasoner: Reasoner, facts: pl.DataFrame) -> list[list[str]]:
     """For each fact the strongest chains of facts that carried attention to it, as text."""
     graph, engine = reasoner.graph, reasoner.engine
     texts = []
@@ -134,7 +143,7 @@ def _support(reasoner: Reasoner, facts: pl.DataFrame) -> list[str]:
         trace = engine.trace(engine.asking_batch(heads, relations))[1]
         for query, answer in enumerate(answers.tolist()):
             paths = strongest_paths(trace, query, answer, graph, PATHS)
-            texts.append(" | ".join(_chain(graph, path) for path in paths if path.facts))
+            texts.append([_chain(graph, path) for path in paths if path.facts])
     return texts
 
 

@@ -19,7 +19,7 @@ from dpmpn.files import read_json, write_json
 from dpmpn.reasoner import Reasoner
 
 FILE = "calibration.json"
-FORMAT, VERSION = "dpmpn-calibration", 1
+FORMAT, VERSION = "dpmpn-calibration", 2
 SAMPLE = 3000  # questions asked of each group with a validation fact, and as many without
 _KNOWN = ("train", "test")  # what is not pretended to be missing
 Tick = Callable[[int, int], None]

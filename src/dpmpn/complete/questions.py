@@ -208,6 +208,15 @@ def _step(strength: np.ndarray) -> np.ndarray:
     return (strength * _STEPS).astype(np.int64)
 
 
+def check_questions(
+    dataset: Dataset, asking: Asking, relations: Sequence[int] | None, head_type: str | None
+) -> None:
+    """Refuse at once what `Questions` would refuse."""
+    _asked_relations(dataset, asking, relations)
+    if head_type is not None:
+        dataset.graph.entities.of_type(head_type)
+
+
 def _asked_relations(dataset: Dataset, asking: Asking, relations: Sequence[int] | None) -> np.ndarray:
     """Ids of the relations to ask, ascending; of a task only the one its model was trained on."""
     graph = dataset.graph

@@ -10,8 +10,10 @@ from dpmpn.errors import DataError
 
 def save_array(path: Path, array: np.ndarray) -> None:
     """Write an array."""
-    with path.open("wb") as file:  # given a path, numpy would change its suffix
-        np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+    array = np.ascontiguousarray(array)
+    with path.open("wb") as file:
+        npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(array))
+        file.write(array)  # numpy's own writing does not say why it failed, such as that the disk is full
 
 
 def open_array(path: Path, dtypes: tuple[type, ...], shape: tuple[int, ...], advice: str) -> np.ndarray:

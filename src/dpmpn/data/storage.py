@@ -19,7 +19,15 @@ from dpmpn.data.names import Names
 from dpmpn.data.sources.base import LABELS
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError
-from dpmpn.files import check_fingerprints, check_version, fingerprints, read_json, whole_folder, write_json
+from dpmpn.files import (
+    check_fingerprints,
+    check_version,
+    disk_errors,
+    fingerprints,
+    read_json,
+    whole_folder,
+    write_json,
+)
 
 FORMAT = "dpmpn-graph"
 VERSION = 2
@@ -55,7 +63,9 @@ def write_graph(graph: KnowledgeGraph, folder: Path) -> None:
         save_array(folder / offsets, packed.offsets)
     labelled = [name for name in _LABELS if getattr(graph, name).labels is not None]
     for name in labelled:
-        getattr(graph, name).labels.frame().write_parquet(folder / _LABELS[name])
+        # Polars does not take a path that is not UTF-8, but a file.
+        with disk_errors(), (folder / _LABELS[name]).open("wb") as file:
+            getattr(graph, name).labels.frame().write_parquet(file)
     files = [*_FILES, *(_LABELS[name] for name in labelled)]
     write_json(folder / MANIFEST, _manifest(graph) | {"files": fingerprints(folder, files)})
 
@@ -125,7 +135,8 @@ def _open_names(folder: Path, name: str, count: int, manifest: dict[str, Any]) -
 def _read_labels(path: Path, count: int) -> Labels:
     columns = {column: kind for column, kind in LABELS.items() if column != "id"}
     try:
-        frame = pl.read_parquet(path)
+        with path.open("rb") as file:
+            frame = pl.read_parquet(file)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise DataError(f"{path} cannot be read ({str(error)[:200]}); {_ADVICE}") from error
     if dict(frame.schema) != columns or frame.height != count:

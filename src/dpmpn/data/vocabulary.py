@@ -94,14 +94,17 @@ class Vocabulary:
             raise DataError(f"id {id} is outside 0..{len(self) - 1}")
         return self.packed[id]
 
-    def id(self, text: str, kind: str = "entity") -> int:
-        """Id of a name or a label; another spelling of its case is accepted where only one fits."""
+    def id(self, text: str, kind: str = "entity", suggested: int | None = None) -> int:
+        """Id of a name or a label; another spelling of its case is accepted where only one fits.
+
+        An error suggests near names, among the first `suggested` ones where that is given.
+        """
         found = self.find(text)
         if found >= 0:
             return found
-        if text.casefold() in self._folded_label_ids:
+        if self.is_ambiguous(text):
             raise DataError(self._ambiguous_message(text, kind))
-        raise UnknownName(kind, text, self.near(text))
+        raise UnknownName(kind, text, self.near(text, suggested))
 
     def find(self, text: str) -> int:
         """Id of a name or a label as `id` finds it, -1 where none or several fit."""
@@ -113,6 +116,10 @@ class Vocabulary:
         found = found if found >= 0 else self._folded_ids.get(folded, -1)
         return found if found >= 0 else self._folded_label_ids.get(folded, -1)
 
+    def is_ambiguous(self, text: str) -> bool:
+        """Whether `find` finds nothing because the text is the label of several."""
+        return self.find(text) < 0 and text.casefold() in self._folded_label_ids
+
     def ids(self, names: pl.Series) -> np.ndarray:
         """Id of each of many names (labels do not count), -1 where there is no such name."""
         if len(names) < _FEW and self.ascending:
@@ -123,10 +130,11 @@ class Vocabulary:
         asked = pl.DataFrame({"name": names.cast(pl.String)})
         return asked.join(known, on="name", how="left", maintain_order="left")["id"].fill_null(-1).to_numpy()
 
-    def near(self, name: str) -> list[str]:
-        """Up to three names or labels that look like this one, nearest first."""
-        labels = [label for label in self._label_list() if label is not None]
-        return near_names(name, [*self.names, *labels] if labels else self.names)
+    def near(self, name: str, among: int | None = None) -> list[str]:
+        """Up to three names or labels that look like this one, nearest first; of the first `among` ids if given."""
+        names = self.names[:among]
+        labels = [label for label in self._label_list()[:among] if label is not None]
+        return near_names(name, [*names, *labels] if labels else names)
 
     @property
     def has_labels(self) -> bool:
@@ -154,9 +162,7 @@ class Vocabulary:
         parts = self.types.str.split(TYPES_APART)
         found = parts.list.eval(pl.element().str.to_lowercase() == type.lower()).list.any().fill_null(False)
         if not found.any():
-            raise UnknownName(
-                "type", type, near_names(type, parts.explode().drop_nulls().unique().sort().to_list())
-            )
+            raise _unknown_type(type, parts.explode().drop_nulls())
         return found.arg_true().to_numpy().astype(np.int64)
 
     def _find(self, name: str) -> int:
@@ -173,6 +179,14 @@ class Vocabulary:
         return (
             f"'{text}' is the label of several: {', '.join(shown)}{more}; give the identifier of the {kind}"
         )
+
+
+def _unknown_type(type: str, types: pl.Series) -> UnknownName:
+    """The error that names types like this one, or else the most frequent ones; `types` are those of all ids."""
+    counts = types.alias("type").value_counts().sort("count", "type", descending=[True, False])
+    near = near_names(type, counts["type"].sort().to_list())
+    most = ", ".join(f"'{name}'" for name in counts["type"].head(_NEAR_NAMES))
+    return UnknownName("type", type, near, "" if near else f"the most frequent types are {most}")
 
 
 def _packed(names: Sequence[str] | pl.Series) -> Names:

@@ -3,27 +3,31 @@
 `checkpoint.json` names `checkpoint-<position>.safetensors`: network, optimiser and the state of the loop.
 `best.json` names `best-<position>.safetensors`: the network of the best validation alone. A manifest is
 replaced only after its tensors are on the disk, and the older tensors go last: a run killed at any moment
-keeps a whole checkpoint.
+keeps a whole checkpoint. Tensors that a manifest names are never overwritten: others may be reading them.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+import math
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from dpmpn.errors import RunError
-from dpmpn.train.files import TEMPORARY_SUFFIX, read_json, sha256_of, write_json, write_whole
+from dpmpn.files import TEMPORARY_SUFFIX, check_version, read_json, sha256_of, write_json, write_whole
 from dpmpn.train.optimiser import Adam
+from dpmpn.train.tensors import read_tensors, write_tensors
 
 FORMAT = "dpmpn-checkpoint"
 VERSION = 1
 LAST, BEST = "checkpoint", "best"
 _NETWORK, _OPTIMISER = "network.", "optimiser."
+_LEAST_BYTES = 4  # of a weight
+_TRIES = 20  # to read what a training process keeps replacing
 
 
 @dataclass
@@ -62,18 +66,20 @@ class LoopState:
 
 def save_checkpoint(folder: Path, network: nn.Module, optimiser: Adam, state: LoopState) -> None:
     """Save everything needed to go on."""
-    tensors = _named(_NETWORK, network.state_dict()) | _named(_OPTIMISER, optimiser.state())
+    tensors = named_tensors(network) | _named(_OPTIMISER, optimiser.state())
     _save(folder, LAST, state.position, tensors, asdict(state))
 
 
 def load_checkpoint(folder: Path, network: nn.Module, optimiser: Adam) -> LoopState:
     """Put network and optimiser back where the last checkpoint left them; its loop state."""
-    manifest = _read_manifest(folder, LAST)
-    expected = _named(_NETWORK, network.state_dict()) | _named(_OPTIMISER, optimiser.state())
-    tensors = _load(folder, LAST, manifest, expected)
+    expected = named_tensors(network) | _named(_OPTIMISER, optimiser.state())
+    manifest, tensors = _load(folder, LAST, expected)
+    state = _loop_state(_manifest_path(folder, LAST), manifest)
+    if int(tensors[_OPTIMISER + "step_count"]) < 0:
+        raise RunError(f"{folder / manifest['file']} counts less than no steps; {_advice(LAST)}")
     _load_network(network, tensors)
     optimiser.load_state(_unnamed(_OPTIMISER, tensors))
-    return _loop_state(folder, manifest)
+    return state
 
 
 def has_checkpoint(folder: Path) -> bool:
@@ -84,15 +90,32 @@ def has_checkpoint(folder: Path) -> bool:
 def save_best(folder: Path, network: nn.Module, position: int, validation: Validation | None) -> None:
     """Save the network alone, with the validation that chose it (None without validation triples)."""
     values = {"position": position, "validation": asdict(validation) if validation else None}
-    _save(folder, BEST, position, _named(_NETWORK, network.state_dict()), values)
+    _save(folder, BEST, position, named_tensors(network), values)
 
 
 def load_network(folder: Path, network: nn.Module, which: str) -> int:
     """Load the "best" or the "last" weights, return their position; before any validation, best is last."""
-    kind = BEST if which == "best" and _manifest_path(folder, BEST).exists() else LAST
-    manifest = _read_manifest(folder, kind)
-    _load_network(network, _load(folder, kind, manifest, _named(_NETWORK, network.state_dict())))
+    manifest, tensors = _load(folder, _kind(folder, which), named_tensors(network))
+    _load_network(network, tensors)
     return int(manifest["position"])
+
+
+def check_size(folder: Path, which: str, values: int) -> None:
+    """Refuse weights that cannot hold so many values, before memory is taken for a network that does."""
+    kind = _kind(folder, which)
+    path = folder / _read_manifest(folder, kind)["file"]
+    with suppress(FileNotFoundError):  # said when it is loaded, or replaced in the meantime
+        if values > path.stat().st_size // _LEAST_BYTES:
+            raise RunError(f"{path} is smaller than a network of this configuration; {_advice(kind)}")
+
+
+def _kind(folder: Path, which: str) -> str:
+    return BEST if which == "best" and _manifest_path(folder, BEST).exists() else LAST
+
+
+def named_tensors(network: nn.Module) -> dict[str, Tensor]:
+    """The tensors of a network by their names in a file."""
+    return _named(_NETWORK, network.state_dict())
 
 
 def _named(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -108,20 +131,26 @@ def _manifest_path(folder: Path, kind: str) -> Path:
 
 
 def _save(folder: Path, kind: str, position: int, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-    path = folder / f"{kind}-{position:012d}.safetensors"
-    on_cpu = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
+    path = folder / _free_name(folder, kind, position)
     digest = ""
 
     def write(temporary: Path) -> None:
         nonlocal digest
-        save_file(on_cpu, temporary)
-        temporary.chmod(0o644)  # as the other files of the run; safetensors lets only the owner read
-        digest = sha256_of(temporary)
+        digest = write_tensors(temporary, tensors)
 
     write_whole(path, write)
     file = {"file": path.name, "bytes": path.stat().st_size, "sha256": digest}
     write_json(_manifest_path(folder, kind), {"format": FORMAT, "version": VERSION, **file, **values})
     _remove_older(folder, kind, path.name)
+
+
+def _free_name(folder: Path, kind: str, position: int) -> str:
+    """A file for this position that the manifest does not name: a run may come to a position twice."""
+    name = f"{kind}-{position:012d}.safetensors"
+    with suppress(RunError):  # a manifest that cannot be read keeps nothing
+        if _read_manifest(folder, kind)["file"] == name:
+            return f"{kind}-{position:012d}b.safetensors"
+    return name
 
 
 def _remove_older(folder: Path, kind: str, kept: str) -> None:
@@ -140,53 +169,45 @@ def _advice(kind: str) -> str:
 
 def _read_manifest(folder: Path, kind: str) -> dict[str, Any]:
     path = _manifest_path(folder, kind)
-    manifest = read_json(path, "no checkpoint was written yet: train this run with --resume")
-    if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
-        raise RunError(
-            f"{path} is of format {manifest.get('format')!r}, version {manifest.get('version')!r}; this "
-            f"program reads {FORMAT!r}, version {VERSION}: use the program that wrote it, or train anew"
-        )
-    name, position = manifest.get("file"), manifest.get("position")
-    if not isinstance(name, str) or Path(name).name != name or not isinstance(position, int):
-        raise RunError(f"{path} does not name its file and position; {_advice(kind)}")
+    if not path.exists():
+        raise RunError(f"{path} is missing; no checkpoint was written yet: train this run with --resume")
+    manifest = read_json(path, _advice(kind))
+    check_version(path, manifest, FORMAT, VERSION, _advice(kind), RunError)
+    name = manifest.get("file")
+    if not isinstance(name, str) or not re.fullmatch(rf"{kind}-[0-9]{{12,20}}b?\.safetensors", name):
+        raise RunError(f"{path} does not name its file; {_advice(kind)}")
+    _check_values(path, manifest, {"position": _is_count})
     return manifest
 
 
-def _load(
+def _load(folder: Path, kind: str, expected: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """A manifest and its tensors; read again where a process that trains replaced them in between."""
+    for _ in range(_TRIES):
+        manifest = _read_manifest(folder, kind)
+        try:
+            return manifest, _load_tensors(folder, kind, manifest, expected)
+        except RunError:
+            if _read_manifest(folder, kind) == manifest:
+                raise
+    raise RunError(f"{folder} changes faster than it can be read; try again when its training has ended")
+
+
+def _load_tensors(
     folder: Path, kind: str, manifest: dict[str, Any], expected: dict[str, Tensor]
 ) -> dict[str, Tensor]:
     """The tensors of a manifest, after its file proved to be the one that was written."""
     path = folder / manifest["file"]
-    if not path.is_file():
-        raise RunError(f"{path} is missing, but {kind}.json names it; {_advice(kind)}")
-    size = path.stat().st_size
-    if size != manifest.get("bytes"):
-        raise RunError(f"{path} has {size} bytes instead of {manifest.get('bytes')}; {_advice(kind)}")
-    if sha256_of(path) != manifest.get("sha256"):
-        raise RunError(f"{path} was changed: its SHA-256 is not that of {kind}.json; {_advice(kind)}")
-    prefixes = tuple({name.split(".")[0] + "." for name in expected})
     try:
-        with safe_open(path, "pt") as file:  # the optimiser's tensors stay on the disk when not wanted
-            names = filter(lambda name: name.startswith(prefixes), file.keys())
-            tensors = {name: file.get_tensor(name) for name in names}
-    except (SafetensorError, OSError) as error:
-        raise RunError(f"{path} cannot be read ({error}); {_advice(kind)}") from error
-    _check_tensors(path, tensors, expected)
-    return tensors
-
-
-def _check_tensors(path: Path, tensors: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    advice = "it belongs to another configuration or graph: use the config.json and graph it was trained with"
-    for name, wanted in expected.items():
-        if name not in tensors:
-            raise RunError(f"{path} has no tensor '{name}'; {advice}")
-        found = tensors[name]
-        if found.shape != wanted.shape or found.dtype != wanted.dtype:
-            shapes = f"{found.dtype} {tuple(found.shape)} instead of {wanted.dtype} {tuple(wanted.shape)}"
-            raise RunError(f"{path}: tensor '{name}' is {shapes}; {advice}")
-    unknown = sorted(tensors.keys() - expected.keys())
-    if unknown:
-        raise RunError(f"{path} has a tensor '{unknown[0]}' too many; {advice}")
+        size, digest = path.stat().st_size, sha256_of(path)
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing, but {kind}.json names it; {_advice(kind)}") from None
+    except OSError as error:
+        raise RunError(f"{path} cannot be read ({error.strerror}); {_advice(kind)}") from error
+    if size != manifest.get("bytes"):
+        raise RunError(f"{path} has {size} bytes instead of {manifest.get('bytes')!r:.40}; {_advice(kind)}")
+    if digest != manifest.get("sha256"):
+        raise RunError(f"{path} was changed: its SHA-256 is not that of {kind}.json; {_advice(kind)}")
+    return read_tensors(path, expected, _advice(kind))
 
 
 @torch.no_grad()
@@ -194,11 +215,49 @@ def _load_network(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     network.load_state_dict(_unnamed(_NETWORK, tensors))
 
 
-def _loop_state(folder: Path, manifest: dict[str, Any]) -> LoopState:
-    try:
-        values = {f.name: manifest[f.name] for f in fields(LoopState)}
-        values["window"] = LossWindow(**values["window"])
-        values["best"] = Validation(**values["best"]) if values["best"] else None
-        return LoopState(**values)
-    except (KeyError, TypeError) as error:
-        raise RunError(f"{_manifest_path(folder, LAST)} lacks {error}; {_advice(LAST)}") from error
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**62
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < 1e300 and math.isfinite(value)
+
+
+_STATE: dict[str, Callable[[Any], bool]] = {
+    "position": _is_count,
+    "elapsed_seconds": lambda value: _is_number(value) and value >= 0,
+    "cpu_seconds": lambda value: _is_number(value) and value >= 0,
+    "best": lambda value: value is None or isinstance(value, dict),
+    "validations_without_improvement": _is_count,
+    "validated_position": lambda value: value is None or _is_count(value),
+    "validation_due": lambda value: type(value) is bool,
+    "lines": _is_count,
+    "window": lambda value: isinstance(value, dict),
+}
+_WINDOW = {"queries": _is_count, "loss": _is_number, "reached": _is_count, "seconds": _is_number}
+_BEST = {
+    "position": _is_count,
+    "mrr": lambda value: _is_number(value) and 0 <= value <= 1,
+    "summary": lambda value: isinstance(value, dict),
+}
+
+
+def _check_values(path: Path, values: Mapping[str, Any], checks: Mapping[str, Callable[[Any], bool]]) -> None:
+    for key, is_right in checks.items():
+        if key not in values:
+            raise RunError(f"{path} lacks '{key}'; {_advice(LAST)}")
+        if not is_right(values[key]):
+            raise RunError(
+                f"{path}: '{key}' is {values[key]!r:.60}, which no training writes; {_advice(LAST)}"
+            )
+
+
+def _loop_state(path: Path, manifest: dict[str, Any]) -> LoopState:
+    _check_values(path, manifest, _STATE)
+    values = {key: manifest[key] for key in _STATE}
+    _check_values(path, values["window"], _WINDOW)
+    values["window"] = LossWindow(**{key: values["window"][key] for key in _WINDOW})
+    if values["best"] is not None:
+        _check_values(path, values["best"], _BEST)
+        values["best"] = Validation(**{key: values["best"][key] for key in _BEST})
+    return LoopState(**values)

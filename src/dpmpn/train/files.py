@@ -1,2 +1,3 @@
 """Moved to dpmpn.files."""
+
 from dpmpn.files import *  # noqa: F403

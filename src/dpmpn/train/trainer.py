@@ -4,20 +4,23 @@ A run's position is the number of queries it has seen. Batches, validations and 
 position alone, never on the clock, so that a run resumed from any checkpoint repeats an unbroken one exactly.
 """
 
+import errno
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from dpmpn.config import Config, to_dict
 from dpmpn.data.dataset import Dataset
-from dpmpn.errors import ConfigError, DataError, RunError
+from dpmpn.errors import DataError, RunError
+from dpmpn.model.batch import QueryBatch
 from dpmpn.model.engine import Engine
-from dpmpn.model.network import Network, build_network
 from dpmpn.model.parts import Gradients
 from dpmpn.run_folder import RunFolder
 from dpmpn.train.batches import TrainingQueries
@@ -25,17 +28,28 @@ from dpmpn.train.checkpoint import (
     LoopState,
     LossWindow,
     Validation,
+    check_size,
     has_checkpoint,
     load_checkpoint,
     save_best,
     save_checkpoint,
 )
+from dpmpn.train.failed_batch import (
+    HOW_TO_GO_ON,
+    is_division_by_zero,
+    is_finite,
+    no_gradients,
+    save_failed_batch,
+)
+from dpmpn.train.lock import holding
 from dpmpn.train.metrics import append_line, rewind_lines, sync_lines
 from dpmpn.train.optimiser import Adam
+from dpmpn.train.placing import least_values, placed_network
 from dpmpn.train.validation import Interrupted, Validator
 
 BATCHES_PER_LINE = 10
 _SMOOTHED_BATCHES = 100  # over which progress averages loss and speed
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -76,16 +90,32 @@ def train(
     stop: Callable[[], bool] | None = None,
 ) -> TrainingResult:
     """Train a run to its end or a limit; limits count the whole run, also what was done before a resume."""
-    if has_checkpoint(run.path) and not resume:
-        raise RunError(f"{run.path} was trained already; go on with --resume or choose another --out")
-    if resume:
-        _adopt(run, config)
-    loop = _Loop(run, dataset, config, max_queries, max_minutes, progress, stop)
+    with _advising(), holding(run.path):
+        if has_checkpoint(run.path) and not resume:
+            raise RunError(f"{run.path} was trained already; go on with --resume or choose another --out")
+        if resume:
+            _adopt(run, config)
+        if has_checkpoint(run.path):
+            check_size(run.path, "last", least_values(dataset.graph, config.model))
+        loop = _Loop(run, dataset, config, max_queries, max_minutes, progress, stop)
+        try:
+            loop.begin()
+            return loop.run_to_end()
+        finally:
+            loop.engine.close()
+
+
+@contextmanager
+def _advising() -> Iterator[None]:
+    """Say how to go on after a file of the run could not be written."""
     try:
-        loop.begin()
-        return loop.run_to_end()
-    finally:
-        loop.engine.close()
+        yield
+    except RunError as error:
+        cause = error.__cause__
+        if not isinstance(cause, OSError) or "--out" in str(error):
+            raise
+        what = "free some space" if cause.errno in _FULL else "make that possible"
+        raise RunError(f"{error}; {what} and go on with --resume") from cause
 
 
 class _Loop:
@@ -107,7 +137,7 @@ class _Loop:
         self.stop = stop or (lambda: False)
         self.queries = TrainingQueries(dataset.graph, dataset.queries("train"), config)
         self.total = _total(len(self.queries), config.training.n_epochs, max_queries)
-        self.network = _placed_network(dataset, config)
+        self.network = placed_network(dataset.graph, config)
         self.optimiser = Adam(self.network, config.training)
         self.engine = Engine(self.network, dataset.graph, config)
         self.validator = Validator(self.engine, dataset, self.stop) if len(dataset.valid) else None
@@ -127,6 +157,7 @@ class _Loop:
         """Train until something ends the run, then leave a checkpoint."""
         reason = self._until_ended()
         if self.validator is None and reason != "interrupted":
+            self._check_weights()
             save_best(self.run.path, self.network, self.state.position, None)
         self._checkpoint()
         state = self.state
@@ -169,8 +200,9 @@ class _Loop:
         started, before = time.perf_counter(), self.state.position
         size = min(self.config.training.batch_size, self.total - before)
         batch, targets = self.queries.at(before, size)
-        gradients = self.engine.gradients(batch, targets)
-        self._check_finite(gradients, len(batch))
+        gradients = self._gradients(batch, targets)
+        if not is_finite(gradients):
+            raise self._failure(batch, targets, gradients)
         self.optimiser.step(gradients)
         self._count(gradients, len(batch), time.perf_counter() - started)
         if self.optimiser.step_count % BATCHES_PER_LINE == 0:
@@ -181,17 +213,34 @@ class _Loop:
         self._checkpoint_if_due()
         self._tell()
 
-    def _check_finite(self, gradients: Gradients, n_queries: int) -> None:
-        """Refuse a batch that would spoil the weights, before it can get into a checkpoint."""
-        sums = torch.stack([gradients.rows.sum(), gradients.shared.sum()])
-        if math.isfinite(gradients.loss) and torch.isfinite(sums).all():
-            return
+    def _gradients(self, batch: QueryBatch, targets: np.ndarray) -> Gradients:
+        try:
+            return self.engine.gradients(batch, targets)
+        except (ZeroDivisionError, RuntimeError) as error:
+            if not is_division_by_zero(error):
+                raise
+            return no_gradients(self.network)
+
+    def _failure(self, batch: QueryBatch, targets: np.ndarray, gradients: Gradients) -> RunError:
+        """What to say of a batch that would spoil the weights; it is saved for inspection."""
         first = self.state.position
-        raise RunError(
+        try:
+            path = save_failed_batch(
+                self.run.path, first, batch, targets, gradients, self.network, self.engine.graph, self.config
+            )
+            saved = f"see {path}"
+        except RunError as error:  # such as a full disk: what the batch did is the greater news
+            saved = str(error)
+        return RunError(
             f"the loss ({gradients.loss}) or its gradient is not finite in the batch of queries {first} to "
-            f"{first + n_queries - 1}; the last checkpoint is intact: lower learning_rate or grad_clipnorm "
-            "and go on with --resume"
+            f"{first + len(batch) - 1} ({saved}); {HOW_TO_GO_ON}"
         )
+
+    def _check_weights(self) -> None:
+        """Refuse to save or measure weights that a step threw out of all bounds."""
+        sums = torch.stack([parameter.detach().sum() for parameter in self.network.parameters()])
+        if not torch.isfinite(sums).all():
+            raise RunError(f"the weights are not finite after {self.state.position} queries; {HOW_TO_GO_ON}")
 
     def _count(self, gradients: Gradients, n_queries: int, seconds: float) -> None:
         window, loss = self.state.window, float(gradients.loss) * n_queries
@@ -210,7 +259,7 @@ class _Loop:
         values = {
             "loss": window.loss / window.queries,
             "reached": window.reached / window.queries,
-            "queries_per_s": window.queries / window.seconds,
+            "queries_per_s": window.queries / max(window.seconds, 1e-9),
         }
         self._append("train", values)
         self.state.window = LossWindow()
@@ -229,6 +278,7 @@ class _Loop:
         state = self.state
         if self.validator is None:
             return
+        self._check_weights()
         state.validation_due = True  # so that a checkpoint of an interrupted one says so
         found = self.validator.validate(state.position)
         better = state.best is None or found.mrr > state.best.mrr
@@ -247,6 +297,7 @@ class _Loop:
             self._checkpoint()
 
     def _checkpoint(self) -> None:
+        self._check_weights()
         self.clock.note(self.state)
         sync_lines(self.run.metrics)
         save_checkpoint(self.run.path, self.network, self.optimiser, self.state)
@@ -293,17 +344,6 @@ def _total(n_queries: int, n_epochs: float, max_queries: int | None) -> int:
         raise DataError("there are no training triples; nothing can be learnt")
     total = max(1, round(n_epochs * n_queries))
     return total if max_queries is None else min(total, max_queries)
-
-
-def _placed_network(dataset: Dataset, config: Config) -> Network:
-    """A network with its initial values, on the device it is trained on."""
-    graph, device = dataset.graph, config.run.device
-    network = build_network(graph.n_entities, graph.n_relations, config.model, config.run.seed)
-    try:
-        return network.to(device)
-    except (RuntimeError, AssertionError) as error:  # how PyTorch says that a device is not there
-        reason = str(error).splitlines()[0]
-        raise ConfigError(f"device '{device}' cannot be used here ({reason}); use --device cpu") from error
 
 
 def _adopt(run: RunFolder, config: Config) -> None:

@@ -7,11 +7,13 @@ import numpy as np
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
+from dpmpn.errors import RunError
 from dpmpn.evaluate.evaluator import known_answers, rank_queries
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import summarise
 from dpmpn.model.engine import Engine
 from dpmpn.train.checkpoint import Validation
+from dpmpn.train.failed_batch import HOW_TO_GO_ON, is_division_by_zero
 
 _DRAW = 7_919  # keeps this draw apart from others of the seed
 
@@ -34,7 +36,15 @@ class Validator:
 
     def validate(self, position: int) -> Validation:
         """The realistic filtered MRR of the sample, with all other scores."""
-        summary = summarise(rank_queries(self.engine, self.known, self.queries, progress=self._check_stop))
+        try:
+            ranks = rank_queries(self.engine, self.known, self.queries, progress=self._check_stop)
+        except (
+            ValueError
+        ) as error:  # probabilities that are not numbers: weights are finite, but far too large
+            raise RunError(
+                f"validation after {position} queries failed ({str(error).splitlines()[-1]}); {HOW_TO_GO_ON}"
+            ) from error
+        summary = summarise(ranks)
         return Validation(position, summary["realistic"]["mrr"], dict(summary))
 
     def _check_stop(self, done: int, total: int) -> None:

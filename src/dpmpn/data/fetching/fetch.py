@@ -1,5 +1,6 @@
 """Datasets of the registry, downloaded: a folder takes its name only when all its files are there and right."""
 
+import base64
 import errno
 import os
 import shutil
@@ -7,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from dpmpn.data.fetching.downloads import MIRROR_VARIABLE, ListedFile, Listing, listing
 from dpmpn.data.fetching.transfer import NotThere, Remote, download
@@ -46,18 +47,19 @@ def fetch_dataset(
     try:
         files = _found(entry, listed, folder)  # asked before anything is written: the folder may be read-only
         if is_new := files is None:
-            base = _base(entry, listed, mirror or os.environ.get(MIRROR_VARIABLE))
+            base, authorization = _base(entry, listed, mirror or os.environ.get(MIRROR_VARIABLE))
             with _lock(entry, folder):
                 files = _found(entry, listed, folder)  # another process may have just ended
                 if is_new := files is None:
-                    files = _assemble(base, listed, folder, progress or (lambda done, total: None))
+                    told = progress or (lambda done, total: None)
+                    files = _assemble(base, authorization, listed, folder, told)
     except OSError as error:
         raise DataError(_cannot_write(folder, error)) from error
     return Fetched(entry.name, folder, is_new, sum(file.bytes for file in files or ()), listed.licence)
 
 
-def _base(entry: Entry, listed: Listing, mirror: str | None) -> str:
-    """Address below which the files lie."""
+def _base(entry: Entry, listed: Listing, mirror: str | None) -> tuple[str, str | None]:
+    """Address below which the files lie, and the header with a mirror's user and password."""
     if not listed.files or (mirror is None and listed.base is None):
         names = ", ".join(file.name for file in listed.files) or "train.txt, valid.txt and test.txt"
         from_mirror = "give --mirror, or " if listed.files else ""
@@ -66,14 +68,27 @@ def _base(entry: Entry, listed: Listing, mirror: str | None) -> str:
             f"'{entry.location}' below ${ROOT_VARIABLE}"
         )
     if mirror is None:
-        return str(listed.base)
+        return str(listed.base), None
+    address, authorization = _without_password(mirror)
+    return f"{address.rstrip('/')}/{quote(entry.location)}/", authorization
+
+
+def _without_password(mirror: str) -> tuple[str, str | None]:
+    """The address without user and password, which are never shown, and the header that carries them."""
     try:
         parts = urlsplit(mirror)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise DataError(f"the mirror '{mirror}' is not a web address; it starts with https:// or http://")
-    return f"{mirror.rstrip('/')}/{quote(entry.location)}/"
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+            raise ValueError
+    except ValueError as error:
+        shown = mirror.rpartition("@")[2]
+        raise DataError(
+            f"the mirror '{shown}' is not a web address; it starts with https:// or http://"
+        ) from error
+    if "@" not in parts.netloc:
+        return mirror, None
+    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    address = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return address, "Basic " + base64.b64encode(pair.encode("utf-8")).decode("ascii")
 
 
 @contextmanager
@@ -108,16 +123,18 @@ def _found(entry: Entry, listed: Listing, folder: Path) -> list[ListedFile] | No
     return files
 
 
-def _assemble(base: str, listed: Listing, folder: Path, progress: Progress) -> list[ListedFile]:
+def _assemble(
+    base: str, authorization: str | None, listed: Listing, folder: Path, progress: Progress
+) -> list[ListedFile]:
     """Download what is missing beside the folder, then give it the folder's name."""
     partial = folder.with_name(folder.name + TEMPORARY_SUFFIX)
     partial.mkdir(exist_ok=True)
     files = list(listed.files)
     _check_space(partial, sum(file.bytes for file in files))
     for position, file in enumerate(files):
-        done = sum(earlier.bytes for earlier in files[:position])
+        done, total = (sum(f.bytes for f in some) for some in (files[:position], files))
         kept = _kept(file, partial)
-        files[position] = kept or _get(base, file, partial, done, sum(f.bytes for f in files), progress)
+        files[position] = kept or _get(base, authorization, file, partial, done, total, progress)
     names = {file.name for file in files}
     for path in partial.iterdir():
         if path.name not in names:  # the beginning of a file that came gzipped in the end
@@ -128,15 +145,24 @@ def _assemble(base: str, listed: Listing, folder: Path, progress: Progress) -> l
     return files
 
 
-def _get(base: str, file: ListedFile, folder: Path, done: int, total: int, progress: Progress) -> ListedFile:
+def _get(
+    base: str,
+    authorization: str | None,
+    file: ListedFile,
+    folder: Path,
+    done: int,
+    total: int,
+    progress: Progress,
+) -> ListedFile:
     """Download a file, or the same one gzipped where only that is there."""
-    remote = Remote(base + quote(file.name), file.bytes, file.sha256)
+    remote = Remote(base + quote(file.name), file.bytes, file.sha256, authorization)
     try:
         download(remote, folder / file.name, lambda position: progress(done + position, total))
     except NotThere:
         if file.packed is None:
             raise
-        return _get(base, file.packed, folder, done, total - file.bytes + file.packed.bytes, progress)
+        total += file.packed.bytes - file.bytes
+        return _get(base, authorization, file.packed, folder, done, total, progress)
     return file
 
 

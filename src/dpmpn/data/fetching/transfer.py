@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
 from urllib.request import (
     HTTPDefaultErrorHandler,
     HTTPErrorProcessor,
@@ -30,6 +31,7 @@ _LONGEST_PAUSE = 60.0  # however long a server asks to wait
 _CHUNK = 1 << 16
 _TRY_AGAIN = (408, 425, 429, 500, 502, 503, 504)
 _RANGE_NOT_THERE = 416
+_AUTHORIZATION = "Authorization"
 
 
 class NotThere(DataError):
@@ -50,6 +52,7 @@ class Remote(NamedTuple):
     url: str
     bytes: int
     sha256: str
+    authorization: str | None = None  # a header for this origin alone
 
 
 def download(remote: Remote, target: Path, progress: Callable[[int], None]) -> None:
@@ -112,6 +115,8 @@ def _open(remote: Remote, start: int, validator: str | None) -> http.client.HTTP
             headers["If-Range"] = validator
     try:
         request = Request(remote.url, headers=headers)
+        if remote.authorization is not None:
+            request.add_unredirected_header(_AUTHORIZATION, remote.authorization)
         return _opener().open(request, timeout=TIMEOUT)  # type: ignore[no-any-return]
     except HTTPError as error:
         raise _refusal(remote, error) from error
@@ -218,12 +223,21 @@ def _validator(response: http.client.HTTPResponse) -> str | None:
 
 
 class _WebOnly(HTTPRedirectHandler):
-    """Follows redirections to http and https only."""
+    """Follows redirections to http and https only, and keeps a password for the origin it was given for."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]
         if not newurl.lower().startswith(("http://", "https://")):
             raise HTTPError(req.full_url, code, f"Redirection to url '{newurl}' is not allowed", headers, fp)
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        authorization = req.unredirected_hdrs.get(_AUTHORIZATION)
+        if request is not None and authorization is not None and _origin(newurl) == _origin(req.full_url):
+            request.add_unredirected_header(_AUTHORIZATION, authorization)
+        return request
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
 
 
 def _opener() -> OpenerDirector:

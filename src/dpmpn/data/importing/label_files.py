@@ -12,6 +12,7 @@ import polars as pl
 from dpmpn.data.sources.base import LABELS
 from dpmpn.data.sources.kinds import refuse_binary
 from dpmpn.data.sources.lines import BYTE_ORDER_MARK, encoding_problem
+from dpmpn.data.sources.parquet import check_name
 from dpmpn.data.sources.unpack import MEGABYTE, open_unpacked
 from dpmpn.errors import DataError
 
@@ -43,7 +44,10 @@ def read_labels(path: str | Path) -> pl.DataFrame:
         rows = _json_rows(path, text, suffix)
     else:
         rows = _separated_rows(path, text, suffix)
-    frame = pl.DataFrame(rows, LABELS, orient="row").filter(pl.col("id") != "")
+    try:
+        frame = pl.DataFrame(rows, LABELS, orient="row").filter(pl.col("id") != "")
+    except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON may hold
+        raise DataError(f"{path}: {error.object!a:.120} is not Unicode; correct it") from error
     if frame.is_empty():
         raise DataError(f"{path}: holds no labels; {_WRITE}")
     return frame
@@ -110,15 +114,17 @@ def _json_rows(path: Path, text: str, suffix: str) -> Iterator[tuple[str | None,
 
 def _json_values(path: Path, text: str, suffix: str) -> Iterable[tuple[str, Any]]:
     """Objects of a list, of lines, or of a mapping from identifier to name or object."""
+    where = str(path)
     try:
         if suffix != ".json":
             lines = ((i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip())
             for number, line in lines:
-                yield f"{path}, line {number:,}", json.loads(line)
+                where = f"{path}, line {number:,}"
+                yield where, json.loads(line)
             return
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: is not valid JSON ({str(error) or 'nested too deep'})") from error
+        raise DataError(f"{where}: is not valid JSON ({str(error) or 'nested too deep'})") from error
     if isinstance(values, dict):
         for id, value in values.items():
             yield f"{path}, '{id:.60}'", {"id": id, **(value if isinstance(value, dict) else {"name": value})}
@@ -138,6 +144,7 @@ def _text(value: Any) -> str | None:
 
 
 def _read_parquet(path: Path) -> pl.DataFrame:
+    check_name(path)
     try:
         frame = pl.read_parquet(path)
     except FileNotFoundError as error:

@@ -28,12 +28,17 @@ class ReadOptions:
 
 @dataclass
 class Account:
-    """What was read from one source, what was left out and why."""
+    """What was read from one source, what was left out and why.
+
+    Each line, row or statement that was read is a fact or is among the skipped ones, blank lines and comments too;
+    a header is neither: `read` is the number of facts and of all that was skipped.
+    """
 
     source: str
     read: int = 0  # lines, rows or statements met
     skipped: dict[str, int] = field(default_factory=dict)  # reason: how many
     examples: dict[str, str] = field(default_factory=dict)  # reason: the first one, with its place
+    notes: list[str] = field(default_factory=list)  # what to know of the facts that were read, in sentences
 
     def skip(self, reason: str, count: int = 1, example: str = "") -> None:
         """Count what was left out for a reason; the first example is kept."""

@@ -1,18 +1,33 @@
 """Which columns of a table are head, relation and tail: as asked, by their names, or because there are three."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 
 from dpmpn.data.sources.base import COLUMNS, TIME, ReadOptions
 from dpmpn.errors import DataError
 
-# What people call them; compared in lower case, without a leading '#', '?' or ':'.
-ALIASES = {
-    "head": "head subject source from h s subj src start head_id subject_id source_id start_id",
+# What people call them; compared in lower case, without a leading '#', '?' or ':' and what stands in brackets.
+_USUAL = {
+    "head": "head subject source from h s subj src start head_id subject_id source_id start_id from_id head_entity "
+    "source_node start_node",
     "relation": "relation predicate property edge type r p rel pred relationship relation_id predicate_id "
     "property_id edge_type relation_type",
-    "tail": "tail object target to t o obj dst end destination tail_id object_id target_id end_id",
+    "tail": "tail object target to t o obj dst end destination tail_id object_id target_id end_id to_id tail_entity "
+    "target_node end_node",
 }
-_KIND = {alias: kind for kind, aliases in ALIASES.items() for alias in aliases.split()}
+# These mean something else beside one of the usual names: {subject, predicate, object, label} has one relation.
+_ELSE = {
+    "head": "item entity node1 node_1 entity1 entity_1",
+    "relation": "label attribute",
+    "tail": "value node2 node_2 entity2 entity_2",
+}
+
+
+def _by_alias(aliases: dict[str, str]) -> dict[str, str]:
+    return {alias: kind for kind, names in aliases.items() for alias in names.split()}
+
+
+_KIND, _KIND_ELSE = _by_alias(_USUAL), _by_alias(_ELSE)
 
 
 def output_names(options: ReadOptions) -> tuple[str, ...]:
@@ -22,20 +37,34 @@ def output_names(options: ReadOptions) -> tuple[str, ...]:
 
 def asks_for_names(options: ReadOptions) -> bool:
     """Whether columns are asked for by name, so that there must be a header."""
-    wanted = (*(options.columns or ()), *([options.time_column] if options.time_column else []))
-    return any(not name.isdecimal() for name in wanted)
+    return any(not name.isdecimal() for name in _wanted(options))
 
 
-def positions_by_alias(names: Sequence[str]) -> tuple[int, int, int] | None:
+def has_all_names(names: Sequence[str], options: ReadOptions) -> bool:
+    """Whether columns are asked for by name, and all are among these."""
+    return asks_for_names(options) and all(
+        name.isdecimal() or _matches(name, names) for name in _wanted(options)
+    )
+
+
+def positions_by_alias(names: Sequence[str], aside: Collection[int] = ()) -> tuple[int, int, int] | None:
     """Positions of head, relation and tail, where each is there once under one of its usual names."""
-    kinds = [_KIND.get(name.strip().lstrip("#?: ").lower()) for name in names]
-    if any(kinds.count(kind) != 1 for kind in COLUMNS):
+    found = _positions_by_kind(names, aside)
+    if any(len(positions) != 1 for positions in found.values()):
         return None
-    head, relation, tail = (kinds.index(kind) for kind in COLUMNS)
+    head, relation, tail = (found[kind][0] for kind in COLUMNS)
     return head, relation, tail
 
 
-def find_columns(where: str, seen: Sequence[str], named: bool, options: ReadOptions) -> tuple[int, ...]:
+def looks_like_names(fields: Sequence[str]) -> bool:
+    """Whether usual names of two of head, relation and tail are among some fields; one letter is no name here."""
+    long = [field if len(_plain(field)) > 1 else "" for field in fields]
+    return sum(map(bool, _positions_by_kind(long).values())) >= 2
+
+
+def find_columns(
+    where: str, seen: Sequence[str], named: bool, options: ReadOptions, separated: bool = False
+) -> tuple[int, ...]:
     """Positions of head, relation, tail and, where asked for, time; `seen` are the names or the first row."""
     time = [] if options.time_column is None else [_position(where, options.time_column, seen, named)]
     if options.columns is not None:
@@ -49,21 +78,60 @@ def find_columns(where: str, seen: Sequence[str], named: bool, options: ReadOpti
                 f"{where}: --columns {','.join(options.columns)} names a column twice; name three columns"
             )
         return (*found, *time)
-    by_alias = positions_by_alias(seen) if named else None
+    by_alias = positions_by_alias(seen, time) if named else None
     if by_alias:
         return (*by_alias, *time)
     others = [position for position in range(len(seen)) if position not in time]
+    has = f"{where}: has {_count(len(seen))}" + (f" ({_show(seen)})" if seen else "")
     if len(others) < len(COLUMNS):
         raise DataError(
-            f"{where}: has {_count(len(seen))} ({_show(seen)}); write head, relation and tail on each line, or say "
-            "with --separator what is between them"
+            f"{has}; write head, relation and tail on each line, or say with --separator what is between them"
+            if separated
+            else f"{has}; a fact has head, relation and tail: give all three"
         )
     if len(others) > len(COLUMNS):
         raise DataError(
-            f"{where}: has {_count(len(seen))} ({_show(seen)}), and which are head, relation and tail is not "
-            "clear; say it with --columns, such as --columns 1,2,3"
+            f"{has}, and which are head, relation and tail is not clear; say it with --columns, such as "
+            f"--columns {_advised(seen, others, named)}"
         )
-    return (*others, *time)
+    return (*(_in_order(seen, others) if named else others), *time)
+
+
+def _wanted(options: ReadOptions) -> tuple[str, ...]:
+    return (*(options.columns or ()), *([options.time_column] if options.time_column else []))
+
+
+def _plain(name: str) -> str:
+    """A name without its decoration, such as ':START_ID(Person)' has."""
+    return re.sub(r"(?<=.)\([^()]*\)$", "", name.strip().lstrip("#?: ")).lower()
+
+
+def _positions_by_kind(names: Sequence[str], aside: Collection[int] = ()) -> dict[str, list[int]]:
+    """Where head, relation and tail may be by their names."""
+    plain = ["" if position in aside else _plain(name) for position, name in enumerate(names)]
+    found = {}
+    for kind in COLUMNS:
+        usual = [position for position, name in enumerate(plain) if _KIND.get(name) == kind]
+        found[kind] = usual or [
+            position for position, name in enumerate(plain) if _KIND_ELSE.get(name) == kind
+        ]
+    return found
+
+
+def _in_order(names: Sequence[str], three: list[int]) -> list[int]:
+    """Three columns as head, relation and tail: two that are known tell the third, else they are in this order."""
+    found = _positions_by_kind([names[position] for position in three])
+    if sorted(map(len, found.values())) != [0, 1, 1]:
+        return three
+    (left,) = {0, 1, 2} - {position for positions in found.values() for position in positions}
+    return [three[(found[kind] or [left])[0]] for kind in COLUMNS]
+
+
+def _matches(column: str, names: Sequence[str]) -> list[int]:
+    """Positions of a name; where it is not there as it is spelled, those that differ in case only."""
+    stripped = [name.strip() for name in names]
+    same = [position for position, name in enumerate(stripped) if name == column]
+    return same or [p for p, name in enumerate(stripped) if name.casefold() == column.casefold()]
 
 
 def _position(where: str, column: str, seen: Sequence[str], named: bool) -> int:
@@ -74,16 +142,33 @@ def _position(where: str, column: str, seen: Sequence[str], named: bool) -> int:
                 f"{where}: there is no column {column} in {_count(len(seen))} ({_show(seen)}); check it"
             )
         return int(column) - 1
-    names = [name.strip() for name in seen] if named else []
-    if column not in names:
+    found = _matches(column, seen) if named else []
+    if not found:
         raise DataError(
             f"{where}: there is no column '{column}' ({_show(seen)}); name one of these or its position"
         )
-    if names.count(column) > 1:
-        raise DataError(
-            f"{where}: there are {names.count(column)} columns '{column}'; give the position instead"
-        )
-    return names.index(column)
+    if len(found) > 1:
+        raise DataError(f"{where}: there are {len(found)} columns '{column}'; give the position instead")
+    return found[0]
+
+
+def _advised(seen: Sequence[str], others: list[int], named: bool) -> str:
+    """What could be given as --columns: those that have a usual name, else the first ones."""
+    by_kind = _positions_by_kind(seen) if named else dict.fromkeys(COLUMNS, list[int]())
+    usual = {
+        kind: positions[0] for kind, positions in by_kind.items() if positions and positions[0] in others
+    }
+    rest = (position for position in others if position not in usual.values())
+    chosen = [usual[kind] if kind in usual else next(rest) for kind in COLUMNS]
+    names = [seen[position].strip() for position in chosen]
+    if named and all(_is_plain(name) and len(_matches(name, seen)) == 1 for name in names):
+        return ",".join(names)
+    return ",".join(str(position + 1) for position in chosen)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name can be given on the command line as it is."""
+    return re.fullmatch(r"\w[\w.:-]{0,39}", name) is not None and not name.isdecimal()
 
 
 def _count(n_columns: int) -> str:

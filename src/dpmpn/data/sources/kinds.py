@@ -65,9 +65,20 @@ def refuse_binary(path: Path, beginning: bytes) -> None:
         raise DataError(f"{path}: looks like {known[0]}, not like lines of facts; {known[1]}")
     nuls = beginning.count(0)
     if nuls > max(_MANY_NULS, len(beginning) * _NUL_SHARE):
+        if _is_utf16(beginning):
+            raise DataError(f"{path}: looks like UTF-16 text, not like lines of facts; {_UTF8}")
         raise DataError(f"{path}: holds NUL bytes and is not a text file; {_OTHER}")
     if b"\r" in beginning and b"\n" not in beginning:
         raise DataError(f"{path}: its lines end with CR alone; save the file with LF line ends")
+
+
+def _is_utf16(beginning: bytes) -> bool:
+    """Whether these are lines in UTF-16 without a mark, of a script whose letters have no NUL."""
+    for order in ("utf-16-le", "utf-16-be"):
+        text = beginning[: len(beginning) // 2 * 2].decode(order, errors="replace")
+        if "\n" in text and all(c.isprintable() or c.isspace() for c in text[:-1]):
+            return "\N{REPLACEMENT CHARACTER}" not in text[:-1]
+    return False
 
 
 def _is_text(beginning: bytes) -> bool:

@@ -2,12 +2,21 @@
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import PurePath
 
 from dpmpn.data.sources.base import ReadOptions
-from dpmpn.data.sources.columns import asks_for_names, find_columns, output_names, positions_by_alias
+from dpmpn.data.sources.columns import (
+    asks_for_names,
+    find_columns,
+    has_all_names,
+    looks_like_names,
+    output_names,
+    positions_by_alias,
+)
+from dpmpn.data.sources.lines import short
 from dpmpn.errors import DataError
 
 WHITESPACE = " "  # as a separator: any run of white space
@@ -22,10 +31,9 @@ _SPELLED = {
 }
 _TAB_FIRST, _COMMA_FIRST = "\t,;| ", ",;\t|"
 _SAMPLE = 100  # lines
-_USUAL, _CLEAR = (
-    0.5,
-    0.95,
-)  # shares of lines: the expected separator is kept above one, another needs the other
+# Shares of lines: the expected separator is kept above one, another needs the other.
+_USUAL, _CLEAR = 0.5, 0.95
+_FEW = 0.1  # of lines that share no name with any other
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,7 @@ class Layout:
     positions: tuple[int, ...]  # of head, relation, tail (and time), from 0
     names: tuple[str, ...]
     header_line: int | None = None  # from 0
+    note: str = ""  # what may be wrong about it
 
     @property
     def separator_byte(self) -> bytes:
@@ -56,21 +65,26 @@ def find_layout(path: PurePath, name: str, beginning: Sequence[bytes], options: 
         return None
     sample = [line for _, line in rows or lines]
     separator = _find_separator(name, sample, options)
-    quoted = _is_quoted(separator, sample)
-    header = _find_header(path, lines[0], rows, separator, quoted, options)
-    seen = split_line(header[1] if header else sample[0], separator, quoted)
-    where = f"{path}, line {(header or (rows or lines)[0])[0] + 1:,}"
-    n_columns = len(seen)
-    if not header:
-        sampled = _split(sample, separator, quoted)
+    quoted = is_quoted(separator, sample)
+    sampled = _split(sample, separator, quoted)
+    candidates = [lines[0]] if not rows or rows[0] == lines[0] else [lines[0], rows[0]]
+    named = [
+        (i, split_line(line.lstrip("#"), separator, quoted)) for i, line in candidates
+    ]  # what would be the names of the columns
+    header, note = _find_header(path, named, sampled, options)
+    if header is not None:
+        names = dict(named)[header]
+        n_columns = len(names)
+    else:
         counts = Counter(map(len, sampled))
         n_columns = max(counts, key=lambda count: (counts[count], count == len(output_names(options)), count))
-        seen = next(row for row in sampled if len(row) == n_columns)
-    names = [seen[0].lstrip("#"), *seen[1:]] if header else seen
-    positions = find_columns(where, names, header is not None, options)
-    return Layout(
-        separator, quoted, n_columns, positions, output_names(options), header[0] if header else None
-    )
+        names = next(row for row in sampled if len(row) == n_columns)
+    where = f"{path}, line {((rows or lines)[0][0] if header is None else header) + 1:,}"
+    positions = find_columns(where, names, header is not None, options, separated=True)
+    if header is None and options.header is None and _stands_out(sampled, positions):
+        first = _show(sampled[0][position] for position in positions)
+        note = f"the first line was read as a fact ({first}); give --header if it names the columns"
+    return Layout(separator, quoted, n_columns, positions, output_names(options), header, note)
 
 
 def split_line(line: str, separator: str, quoted: bool) -> list[str]:
@@ -80,7 +94,7 @@ def split_line(line: str, separator: str, quoted: bool) -> list[str]:
     if not quoted or '"' not in line:
         return line.split(separator)
     try:
-        return next(csv.reader([line], delimiter=separator))
+        return next(csv.reader([line], delimiter=separator, skipinitialspace=True))
     except csv.Error:
         return line.split(separator)
 
@@ -90,7 +104,8 @@ def _split(sample: list[str], separator: str, quoted: bool) -> list[list[str]]:
     if not quoted or not any('"' in line for line in sample):
         return [split_line(line, separator, quoted) for line in sample]
     try:
-        rows = list(csv.reader([line + "\n" for line in sample], delimiter=separator))
+        lines = [line + "\n" for line in sample]
+        rows = list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
     except csv.Error:
         return [split_line(line, separator, quoted) for line in sample]
     return rows if len(rows) == 1 else rows[:-1]
@@ -127,7 +142,7 @@ def _share(separator: str, sample: list[str]) -> float:
     return max(enough, default=0) / len(rows)
 
 
-def _is_quoted(separator: str, sample: list[str]) -> bool:
+def is_quoted(separator: str, sample: list[str]) -> bool:
     """Tabs are literal, as in benchmark files, unless a column is quoted on every line; others follow RFC 4180."""
     if separator == WHITESPACE:
         return False
@@ -142,29 +157,48 @@ def _in_quotes(field: str) -> bool:
 
 
 def _find_header(
-    path: PurePath,
-    first: tuple[int, str],
-    rows: list[tuple[int, str]],
-    separator: str,
-    quoted: bool,
-    options: ReadOptions,
-) -> tuple[int, str] | None:
-    """The line that names the columns: the first one, which may begin with '#'."""
+    path: PurePath, named: list[tuple[int, list[str]]], sampled: list[list[str]], options: ReadOptions
+) -> tuple[int | None, str]:
+    """Which of the first lines names the columns, and what to know about that choice."""
     if options.header is False:
         if asks_for_names(options):
             raise DataError(
                 f"{path}: columns are asked for by name, but it has no header; give their positions"
             )
-        return None
-    candidates = [first] if not rows or rows[0] == first else [first, rows[0]]
-    for candidate in candidates:
-        names = split_line(candidate[1].removeprefix("#"), separator, quoted)
-        if positions_by_alias(names) or _has_all_names(names, options):
-            return candidate
-    return candidates[-1] if options.header or asks_for_names(options) else None
+        return None, ""
+    for line, names in named:
+        if positions_by_alias(names) or has_all_names(names, options):
+            return line, ""
+    if options.header or asks_for_names(options):
+        return named[-1][0], ""
+    for line, names in named:
+        # Such words may be names of entities, too: those of a header stand nowhere else.
+        others = [row for row in sampled if len(row) == len(names) and row != names]
+        if looks_like_names(names) and len(others) >= len(sampled) / 2 and not _repeats(names, others):
+            return (
+                line,
+                f"the first line was read as names of columns ({_show(names)}); give --no-header if it is a fact",
+            )
+    return None, ""
 
 
-def _has_all_names(names: list[str], options: ReadOptions) -> bool:
-    wanted = [*(options.columns or ()), *([options.time_column] if options.time_column else [])]
-    stripped = {name.strip() for name in names}
-    return asks_for_names(options) and all(name.isdecimal() or name in stripped for name in wanted)
+def _repeats(row: list[str], others: list[list[str]]) -> bool:
+    """Whether a field stands in the same column of another row, too."""
+    return any(field in (other[column] for other in others) for column, field in enumerate(row))
+
+
+def _stands_out(sampled: list[list[str]], positions: tuple[int, ...]) -> bool:
+    """Whether nothing in the first row stands in another one, while nearly all others share something."""
+    width = len(sampled[0])
+    if max(positions) >= width:
+        return False
+    rows = [[row[position].strip() for position in positions] for row in sampled if len(row) == width]
+    if len(rows) <= 2:
+        return False
+    counts = [Counter(column) for column in zip(*rows, strict=True)]
+    alone = [all(count[field] == 1 for count, field in zip(counts, row, strict=True)) for row in rows]
+    return alone[0] and sum(alone[1:]) <= len(rows) * _FEW
+
+
+def _show(fields: Iterable[str]) -> str:
+    return ", ".join(f"'{short(field.strip())}'" for field in islice(fields, 8))

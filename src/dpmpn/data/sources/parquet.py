@@ -17,12 +17,21 @@ ROWS = 1_000_000  # a batch
 _FIRST_BYTES = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
+def check_name(path: Path) -> None:
+    """Refuse a name that polars does not take."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{path}: the name of such a file must be UTF-8; rename it") from error
+
+
 class ParquetSource:
     """A Parquet file, or a Feather or Arrow one."""
 
     def __init__(self, path: str | Path, options: ReadOptions) -> None:
         self._path, self._options = Path(path), options
         self._size = check_file(self._path)
+        check_name(self._path)
         self._done, self._n_rows = 0, None  # type: int, int | None
         self.account = Account(str(path))
 

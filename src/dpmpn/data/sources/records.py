@@ -63,11 +63,30 @@ def _parse(
 
 def select_facts(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame | None:
     """The columns asked for, or None where a field is empty."""
-    frame = frame.select(
+    frame = frame.select(_chosen(layout))
+    return None if has_empty(frame) else frame
+
+
+def select_stripped(frame: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int] | None:
+    """The columns asked for without white space around names, and how many had some; None where one is empty."""
+    frame = frame.select(_chosen(layout))
+    if any(column.null_count() for column in frame):
+        return None
+    stripped = frame.select(pl.all().str.strip_chars())
+    lengths = stripped.select(pl.all().str.len_bytes())
+    if any((column == 0).any() for column in lengths):
+        return None
+    # One sum shows that nothing was stripped, as nearly always.
+    if frame.select(pl.all().str.len_bytes().sum()).row(0) == lengths.sum().row(0):
+        return frame, 0
+    return stripped, sum(int((a != b).sum()) for a, b in zip(frame, stripped, strict=True))
+
+
+def _chosen(layout: Layout) -> list[pl.Expr]:
+    return [
         pl.col(str(position)).alias(name)
         for position, name in zip(layout.positions, layout.names, strict=True)
-    )
-    return None if has_empty(frame) else frame
+    ]
 
 
 def has_empty(frame: pl.DataFrame) -> bool:

@@ -17,7 +17,13 @@ from dpmpn.data.sources.lines import (
     short,
     text_chunks,
 )
-from dpmpn.data.sources.records import check_fields, read_literal, read_quoted, select_facts
+from dpmpn.data.sources.records import (
+    SPACES,
+    check_fields,
+    read_literal,
+    read_quoted,
+    select_stripped,
+)
 from dpmpn.data.sources.unpack import Unpacked, check_file, open_unpacked
 
 _SAMPLE_BYTES = 65536
@@ -55,6 +61,8 @@ class SeparatedSource:
                     yield frame
             if reader and (frame := reader.finish()).height:
                 yield frame
+            if reader:
+                self.account.notes += reader.notes()
 
     def position(self) -> tuple[int, int]:
         """Bytes of the file that were read, and how many it has."""
@@ -79,6 +87,7 @@ class _Reader:
     def __init__(self, layout: Layout, account: Account, bad: BadLines) -> None:
         self.layout, self.account, self.bad = layout, account, bad
         self.rest = Chunk(1, b"")
+        self.n_stripped = 0  # names
 
     def read(self, chunk: Chunk) -> pl.DataFrame:
         """Facts of the whole records so far."""
@@ -96,29 +105,41 @@ class _Reader:
         """Facts of what is left when the file ends, within a quote that is never closed."""
         return self._check(self._quoted_records(self.rest, final=True) if self.rest.content else [])
 
+    def notes(self) -> list[str]:
+        """What to know of the facts that were read."""
+        notes = [self.layout.note] if self.layout.note else []
+        if self.n_stripped:
+            count = "1 name" if self.n_stripped == 1 else f"{self.n_stripped:,} names"
+            notes.append(f"{count} had white space around, which was left out")
+        return notes
+
     def _read_quoted(self, chunk: Chunk) -> pl.DataFrame:
         columns, cut = read_quoted(chunk.content, self.layout.separator_byte, self.layout.n_columns)
-        frame = None if columns is None else select_facts(columns, self.layout)
-        if frame is None:
+        facts = None if columns is None else select_stripped(columns, self.layout)
+        if facts is None:
             return self._check(self._quoted_records(chunk))
         self._keep_rest(chunk, cut)
-        self.account.read += frame.height
-        return frame
+        return self._count(*facts)
 
     def _read_lines(self, chunk: Chunk, whole: bool = True) -> pl.DataFrame:
         """Facts of lines without quotes; of a piece that looks wrong, only small parts are read the slow way."""
         columns = None
         if self.layout.separator != WHITESPACE or b"\t" not in chunk.content:
             columns = read_literal(chunk.content, self.layout.separator_byte, self.layout.n_columns)
-        frame = None if columns is None else select_facts(columns, self.layout)
-        if frame is not None:
-            self.account.read += frame.height
-            return frame
+        facts = None if columns is None else select_stripped(columns, self.layout)
+        if facts is not None:
+            return self._count(*facts)
         if whole:
             return pl.concat([self._read_lines(part, whole=False) for part in _parts(chunk)])
         return self._check(
             self._quoted_records(chunk) if self.layout.quoted else self._literal_records(chunk)
         )
+
+    def _count(self, frame: pl.DataFrame, n_stripped: int) -> pl.DataFrame:
+        """The facts of lines that are all good."""
+        self.account.read += frame.height
+        self.n_stripped += n_stripped
+        return frame
 
     def _check(self, records: Iterable[tuple[int, bytes, list[str] | Problem]]) -> pl.DataFrame:
         """The slow way that says which line is wrong."""
@@ -130,7 +151,10 @@ class _Reader:
                 continue
             problem = fields if isinstance(fields, Problem) else check_fields(line, fields, self.layout)
             if problem is None:
-                rows.append([fields[position] for position in self.layout.positions])  # type: ignore[index]
+                given = [fields[position] for position in self.layout.positions]  # type: ignore[index]
+                row = [name.strip(SPACES) for name in given]
+                self.n_stripped += sum(map(str.__ne__, given, row))
+                rows.append(row)
             elif line.startswith(b"#") and problem.reason == "wrong number of columns":
                 self.account.skip("comment", example=f"{self.bad.path}, line {number:,}: '{short(line)}'")
             else:
@@ -152,7 +176,9 @@ class _Reader:
         lines = chunk.content.removesuffix(b"\n").split(b"\n")
         start, offset = 0, 0
         while start < len(lines):
-            reader = csv.reader(_texts(lines, start), delimiter=self.layout.separator, strict=True)
+            reader = csv.reader(
+                _texts(lines, start), delimiter=self.layout.separator, skipinitialspace=True, strict=True
+            )
             base = start
             while start < len(lines):
                 try:

@@ -17,11 +17,12 @@ MEGABYTE = 1 << 20
 # Real text packs 3 to 30 times, the most regular facts perhaps 100 times; a bomb packs 1,000 times and more.
 # Small files are let through: what unpacks to less than this hurts nobody.
 LARGEST_RATIO = 250
-HARMLESS_SIZE = 256 * MEGABYTE
+HARMLESS_SIZE = 64 * MEGABYTE
 LARGEST_ZSTD_WINDOW = 128 * MEGABYTE  # what the zstd program itself accepts without being asked for more
 PIECE = MEGABYTE
 # One byte of zstd may stand for 32,768: a piece of packed bytes is kept so small that it cannot fill the memory.
 _ZSTD_PIECE = 4096
+_ZSTD_HEADER = 18  # bytes at most
 _BEGINNING = 65536
 _PACKED_SUFFIXES = (".gz", ".zst", ".zip")
 _ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -109,9 +110,11 @@ class Unpacked(io.RawIOBase):
         self._file.seek(0)
         if magic.startswith(b"\x1f\x8b"):
             self._strip_suffix()
+            self._check_size(_gzip_size(self._file))
             return _gzip_pieces(self._file)
         if magic == b"\x28\xb5\x2f\xfd" or (magic[1:] == b"\x2a\x4d\x18" and magic[0] >> 4 == 5):
             self._strip_suffix()
+            self._check_size(_zstd_size(self._file))
             return _zstd_pieces(self._file)
         if magic in (b"PK\x03\x04", b"PK\x05\x06"):
             return self._zip_pieces()
@@ -144,8 +147,7 @@ class Unpacked(io.RawIOBase):
             raise DataError(
                 f"{self.path}: is packed in a way that is not read here; unpack it and name the file"
             )
-        if member.file_size > max(HARMLESS_SIZE, LARGEST_RATIO * self.size):
-            raise self._bomb()
+        self._check_size(member.file_size)
         self.name = Path(member.filename).name
         return _member_pieces(archive, member)
 
@@ -177,20 +179,21 @@ class Unpacked(io.RawIOBase):
         ) as error:
             raise self._broken(error) from error
         self._unpacked += len(piece)
-        if self._unpacked > max(HARMLESS_SIZE, LARGEST_RATIO * self.size):
-            raise self._bomb()
+        self._check_size(self._unpacked)
         return piece
+
+    def _check_size(self, unpacked: int) -> None:
+        """Refuse what was unpacked so far, or what the file says of itself: a bomb need not be unpacked then."""
+        if unpacked > max(HARMLESS_SIZE, LARGEST_RATIO * self.size):
+            raise DataError(
+                f"{self.path}: unpacks to more than {LARGEST_RATIO} times its size, which facts do not; "
+                "unpack it yourself if you trust it"
+            )
 
     def _broken(self, error: Exception) -> DataError:
         return DataError(
             f"{self.path}: cannot be read after {self._unpacked:,} unpacked bytes ({_reason(error)}); "
             "get the file again, or pack it again"
-        )
-
-    def _bomb(self) -> DataError:
-        return DataError(
-            f"{self.path}: unpacks to more than {LARGEST_RATIO} times its size, which facts do not; "
-            "unpack it yourself if you trust it"
         )
 
 
@@ -204,6 +207,31 @@ def _gzip_pieces(file: BinaryIO) -> Iterator[bytes]:
     archive = igzip.IGzipFile(fileobj=file, mode="rb")
     while piece := archive.read(PIECE):
         yield piece
+
+
+def _gzip_size(file: BinaryIO) -> int:
+    """Unpacked size as the last bytes say it; 0 if the first are no bomb's, for a file cut off ends in anything."""
+    beginning = file.read(_BEGINNING)
+    file.seek(max(-4, -len(beginning)), io.SEEK_END)
+    said = int.from_bytes(file.read(4), "little")
+    file.seek(0)
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS + 16)
+    try:
+        unpacked = len(unpacker.decompress(beginning, LARGEST_RATIO * len(beginning) + 1))
+    except zlib.error:  # what is wrong is said when it is unpacked
+        return 0
+    packed = len(beginning) - len(unpacker.unused_data) - len(unpacker.unconsumed_tail)
+    return said if unpacked > LARGEST_RATIO * packed else 0
+
+
+def _zstd_size(file: BinaryIO) -> int:
+    """Unpacked size of the first frame, 0 where it does not say."""
+    beginning = file.read(_ZSTD_HEADER)
+    file.seek(0)
+    try:
+        return max(zstandard.frame_content_size(beginning), 0)
+    except zstandard.ZstdError:
+        return 0
 
 
 def _zstd_pieces(file: BinaryIO) -> Iterator[bytes]:

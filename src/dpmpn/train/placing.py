@@ -1,0 +1,35 @@
+"""The network a run trains: refused where this machine cannot hold it, then made on the device of the run."""
+
+from dpmpn.config import Config, ModelConfig
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.errors import ConfigError
+from dpmpn.model.memory import memory_budget
+from dpmpn.model.network import Network, build_network
+
+_BYTES_TO_TRAIN = 4 * 4  # of each value: itself, two moments and a gradient
+
+
+def least_values(graph: KnowledgeGraph, model: ModelConfig) -> int:
+    """A lower bound of a network's number of values: both tables, and a matrix of each width."""
+    return (graph.n_entities + graph.n_relations + 1) * model.n_dims + model.n_dims**2 + model.n_dims_att**2
+
+
+def placed_network(graph: KnowledgeGraph, config: Config) -> Network:
+    """A network with its initial values, on the device it is trained on."""
+    _check_memory(graph, config.model)
+    device = config.run.device
+    network = build_network(graph.n_entities, graph.n_relations, config.model, config.run.seed)
+    try:
+        return network.to(device)
+    except (RuntimeError, AssertionError) as error:  # how PyTorch says that a device is not there
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"device '{device}' cannot be used here ({reason}); use --device cpu") from error
+
+
+def _check_memory(graph: KnowledgeGraph, model: ModelConfig) -> None:
+    needed, machine = _BYTES_TO_TRAIN * least_values(graph, model), 2 * memory_budget(0)
+    if needed > machine:
+        raise ConfigError(
+            f"n_dims = {model.n_dims} and n_dims_att = {model.n_dims_att} on {graph.n_entities:,} entities need "
+            f"{needed >> 30:,} GB to train, and this machine has {machine >> 30:,} GB; lower n_dims"
+        )

@@ -1,0 +1,79 @@
+"""Named tensors in a safetensors file: written like any other file, loaded only where they are the expected ones.
+
+The file is written here and not by the safetensors package: that one writes a second temporary file, which a killed
+process leaves behind, and hides what the system said when the disk was full.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from dpmpn.errors import RunError
+
+_KINDS = {torch.float64: "F64", torch.int64: "I64", torch.float32: "F32", torch.int32: "I32"}
+_ALIGNMENT = 8
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
+    """Write tensors into a file; its SHA-256."""
+    # Wide types first, so that every tensor is aligned.
+    names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
+    header, end = {}, 0
+    for name in names:
+        tensor, begin = tensors[name], end
+        end += tensor.numel() * tensor.element_size()
+        header[name] = {
+            "dtype": _KINDS[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [begin, end],
+        }
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % _ALIGNMENT)
+    digest = hashlib.sha256()
+    with path.open("wb") as file:
+        for part in (len(text).to_bytes(8, "little"), text, *(_content(tensors[name]) for name in names)):
+            file.write(part)
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def read_tensors(path: Path, expected: Mapping[str, Tensor], advice: str) -> dict[str, Tensor]:
+    """The expected tensors of a file; their types and shapes are compared before any memory is taken for them.
+
+    Expected names have a prefix, such as "network."; tensors of other prefixes stay on the disk.
+    """
+    prefixes = tuple({name.split(".")[0] + "." for name in expected})
+    try:
+        with safe_open(path, "pt") as file:
+            found = {name: file.get_slice(name) for name in file.keys() if name.startswith(prefixes)}  # noqa: SIM118
+            kinds = {name: _kind(part.get_dtype(), part.get_shape()) for name, part in found.items()}
+            _check(path, kinds, {name: _kind(_KINDS[x.dtype], x.shape) for name, x in expected.items()})
+            return {name: file.get_tensor(name) for name in expected}
+    except (SafetensorError, OSError) as error:
+        raise RunError(f"{path} cannot be read ({error}); {advice}") from error
+
+
+def _kind(dtype: str, shape: Sequence[int]) -> str:
+    return f"{dtype} {tuple(shape)}"
+
+
+def _content(tensor: Tensor) -> Any:
+    return tensor.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+
+
+def _check(path: Path, found: Mapping[str, str], expected: Mapping[str, str]) -> None:
+    advice = "it belongs to another configuration or graph: use the config.json and graph it was trained with"
+    for name, wanted in expected.items():
+        if name not in found:
+            raise RunError(f"{path} has no tensor '{name}'; {advice}")
+        if found[name] != wanted:
+            raise RunError(f"{path}: tensor '{name}' is {found[name]:.99} instead of {wanted}; {advice}")
+    unknown = sorted(found.keys() - expected.keys())
+    if unknown:
+        raise RunError(f"{path} has a tensor '{unknown[0]:.80}' too many; {advice}")

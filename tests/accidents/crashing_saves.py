@@ -1,0 +1,26 @@
+"""What is done in processes that are killed on the way: make a run, save both kinds of weights of a run."""
+
+import torch
+
+from dpmpn.config import Config
+from dpmpn.data.dataset import dataset_from_tuples
+from dpmpn.run_folder import RunFolder
+from dpmpn.train.checkpoint import load_checkpoint, save_best, save_checkpoint
+from dpmpn.train.metrics import append_line
+from dpmpn.train.optimiser import Adam
+
+
+def make_run(path: str) -> None:
+    RunFolder.create(path, dataset_from_tuples([("a", "likes", "b")], name="pair"), Config())
+
+
+def save_both(path: str) -> None:
+    run = RunFolder.open(path)
+    network = run.network("last")
+    optimiser = Adam(network, run.config.training)
+    state = load_checkpoint(run.path, network, optimiser)
+    with torch.no_grad():
+        network.entities += 1
+    append_line(run.metrics, {"kind": "test"})
+    save_best(run.path, network, state.position, state.best)
+    save_checkpoint(run.path, network, optimiser, state)
