@@ -54,7 +54,7 @@ def test_predictions_are_a_sequence_and_a_frame(reasoner: dpmpn.Reasoner) -> Non
     assert [p.answer for p in predictions if p.known] in (["mother0"], [])
     assert predictions[0].probability >= predictions[1].probability
     frame = predictions.to_frame()
-    assert frame.columns == ["answer", "probability", "rank", "known", "label", "through_unseen"]
+    assert frame.columns == ["answer", "probability", "rank", "known", "label", "through_unseen", "held_out"]
     assert frame["answer"].to_list() == [p.answer for p in predictions]
     assert frame.schema["known"] == pl.Boolean
     assert frame["label"].to_list() == frame["answer"].to_list()
@@ -79,8 +79,28 @@ def test_inverse_and_new(reasoner: dpmpn.Reasoner) -> None:
     assert len(new) == len(backward) - 1
 
 
-def test_held_out_facts_are_not_known(reasoner: dpmpn.Reasoner) -> None:
-    assert not any(p.known for p in reasoner.predict("child7", "father", top=100))
+@pytest.mark.parametrize(("number", "split"), [(6, "valid"), (7, "test")])
+def test_held_out_facts_are_marked_and_are_not_new(reasoner: dpmpn.Reasoner, number: int, split: str) -> None:
+    child, father = f"child{number}", f"father{number}"
+    for question, answer in ((("father", False), father), (("father", True), child)):
+        head = child if answer == father else father
+        predictions = reasoner.predict(head, question[0], inverse=question[1], top=100)
+        assert not any(p.known for p in predictions)
+        assert {p.answer: p.held_out for p in predictions if p.held_out} == {answer: split}
+        assert predictions.to_frame().filter(pl.col("held_out") != "")["answer"].to_list() == [answer]
+        assert f"{answer}  " in repr(predictions) and repr(predictions).count("held out") == 1
+        new = reasoner.predict(head, question[0], inverse=question[1], top=100, new=True)
+        assert [p.answer for p in new] == [p.answer for p in predictions if p.answer != answer]
+        assert [p.rank for p in new] == list(range(1, len(new) + 1))
+
+
+def test_a_held_out_fact_that_is_added_is_known(reasoner: dpmpn.Reasoner) -> None:
+    added = reasoner.with_facts(add=[("child7", "father", "father7")]).predict("child7", "father", top=100)
+    assert [p.answer for p in added if p.known] == ["father7"]
+    assert not any(p.held_out for p in added)
+    removed = reasoner.with_facts(remove=[("child0", "mother", "mother0")])
+    new = removed.predict("child0", "mother", top=100, new=True)
+    assert not any(p.known or p.held_out for p in new)
 
 
 def test_why(reasoner: dpmpn.Reasoner) -> None:
@@ -157,6 +177,9 @@ def test_mistakes(reasoner: dpmpn.Reasoner) -> None:
         reasoner.predict("chld0", "mother")
     with pytest.raises(dpmpn.UnknownName, match="mother"):
         reasoner.predict("child0", "mothr")
+    with pytest.raises(dpmpn.UnknownName) as error:
+        reasoner.predict("child0", "mothers")
+    assert error.value.near == ["mother", "father"]  # the inverse ones are the graph's own
     with pytest.raises(dpmpn.ConfigError, match="n_dims"):
         dpmpn.Reasoner(n_dim=3)
     with pytest.raises(dpmpn.ConfigError, match="unknown preset"):

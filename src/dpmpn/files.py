@@ -43,17 +43,19 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
     The name may be that of an empty folder. What killed processes of this machine left beside it is removed.
     """
+    # A folder that a shell stands in would be gone from under it.
+    if folder.name in ("", "..") or (folder.exists() and folder.samefile(Path.cwd())):
+        raise RunError(f"{folder} cannot be replaced by a new folder while you stand in it; name a new one")
     _refuse_used(folder)
     if os.path.lexists(folder.parent) and not folder.parent.is_dir():
         raise RunError(f"cannot write {folder}: {folder.parent} is not a folder; choose another --out")
     temporary = folder.with_name(f".{folder.name}.{socket.gethostname()}-{os.getpid()}{TEMPORARY_SUFFIX}")
-    try:
+    made = False
+    try:  # around all of it: a signal may end this between any two steps
         folder.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(folder)
         temporary.mkdir()
-    except OSError as error:
-        raise _cannot_write(folder, error) from error
-    try:
+        made = True
         yield temporary
         for path in sorted(temporary.rglob("*")):
             sync(path)
@@ -62,7 +64,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         os.rename(temporary, folder)
         sync(folder.parent)
     except OSError as error:
-        if error.filename is not None and not _is_within(error.filename, temporary, folder.parent):
+        if made and error.filename is not None and not _is_within(error.filename, temporary, folder.parent):
             raise  # a file that was read
         raise _cannot_write(folder, error) from error
     except RunError as error:

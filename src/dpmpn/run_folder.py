@@ -21,7 +21,8 @@ from dpmpn.data.storage import open_graph
 from dpmpn.errors import ConfigError, DataError, RunError
 from dpmpn.files import read_json, whole_folder, write_json
 from dpmpn.model.network import Network, build_network
-from dpmpn.train.checkpoint import has_checkpoint, load_network
+from dpmpn.train.checkpoint import check_size, has_checkpoint, load_network
+from dpmpn.train.placing import least_values
 
 CONFIG, VERSIONS, METRICS = "config.json", "versions.json", "metrics.jsonl"
 _COPY_AGAIN = "copy the run folder again, or train anew with another --out"
@@ -99,6 +100,7 @@ class RunFolder:
         if which not in ("best", "last"):
             raise RunError(f"there are 'best' and 'last' weights, not '{which}'")
         graph = self._graph()
+        check_size(self.path, which, least_values(graph, self.config.model))
         network = build_network(graph.n_entities, graph.n_relations, self.config.model, self.config.run.seed)
         load_network(self.path, network, which)
         return network

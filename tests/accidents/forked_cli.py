@@ -3,6 +3,7 @@
 As a script, this is the process they are forked from. It computes nothing itself, which keeps forking safe.
 """
 
+import contextlib
 import importlib
 import json
 import os
@@ -174,6 +175,8 @@ def main() -> None:
     import dpmpn.train.trainer  # noqa: F401
     from dpmpn.ops.permutation import combine
 
+    with contextlib.suppress(ImportError):
+        import typer._adapters  # noqa: F401  # where it exists, every child would load it
     combine(np.uint64(1), np.uint64(2))  # numba loads half of itself when the first kernel is called
     replies, parent = os.fdopen(os.dup(1), "w"), _Parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

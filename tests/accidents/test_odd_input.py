@@ -173,7 +173,7 @@ ODD_GRAPHS = {
         ("tab\there", "line\nbreak", "return\r\nhere"),
         ('"quoted" "twice"', 'it\'s, "so"', "👩‍👩‍👧"),
         ("شخص", "علاقة", "\u202eיש"),
-        (" before", " both ", "after "),
+        ("in  between", "a  b", "nb\u00a0sp"),
         ("[bold]x[/]", "%s{}", "\\n\\"),
         ("\x1b[31mred", "-1", "--top"),
         ("é", "e\u0301", "É"),

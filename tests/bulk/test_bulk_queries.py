@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,7 @@ from dpmpn.bulk import queries as bulk
 from dpmpn.bulk.queries import answer_queries
 from dpmpn.bulk.question_files import read_queries
 from dpmpn.data.dataset import dataset_from_tuples
+from dpmpn.data.labels import Labels
 from dpmpn.errors import ConfigError, DataError, RunError, UnknownName
 from dpmpn.reasoner import Reasoner
 
@@ -23,7 +25,8 @@ FACTS = [
 ]
 QUESTIONS = [
     *((f"child{i}", relation, False) for i in range(8) for relation in ("mother", "father")),
-    *((f"father{i}", "husband", True) for i in range(8)),
+    *((f"father{i}", "husband", True) for i in range(5)),
+    *((f"father{i}", "father", True) for i in (0, 6, 7)),
     ("child0", "mother", False),  # asked twice
     ("CHILD1", "Mother", False),  # another spelling
     ("mother3", "mother_inv", False),
@@ -35,7 +38,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = {"n_dims": 6, "n_dims_att": 4, "n_steps_in_agnn": 3, "n_steps_in_ignn": 1}
     out = tmp_path_factory.mktemp("runs") / "family"
     reasoner = Reasoner(**settings, batch_size=10, threads=1, n_epochs=2)
-    reasoner.fit(dataset_from_tuples(FACTS, [("child6", "father", "father6")]), out=out)
+    held_out = [("child6", "father", "father6")], [("child7", "father", "father7")]
+    reasoner.fit(dataset_from_tuples(FACTS, *held_out), out=out)
     return out
 
 
@@ -65,7 +69,7 @@ def assert_same_answers(rows: pl.DataFrame, predictions) -> None:
     assert rows["probability"].to_list() == pytest.approx([p.probability for p in predictions], rel=1e-4)
     for row, p in zip(rows.iter_rows(named=True), predictions, strict=True):
         if row["answer"] == p.answer:
-            assert row["known"] == p.known
+            assert (row["known"], row["held_out"] or "") == (p.known, p.held_out)
         else:
             other = next(q for q in predictions if q.answer == row["answer"])
             assert other.probability == pytest.approx(p.probability, rel=1e-4)
@@ -81,7 +85,7 @@ def test_answers_are_those_of_predict(
     answers = pl.read_parquet(tmp_path / "a.parquet")
     assert answers.columns == [
         *("query", "head", "relation", "inverse"),
-        *("rank", "answer", "probability", "known", "problem"),
+        *("rank", "answer", "probability", "known", "held_out", "problem"),
     ]
     assert report.questions == report.answered == len(QUESTIONS)
     assert report.rows == len(answers)
@@ -90,6 +94,34 @@ def test_answers_are_those_of_predict(
         assert rows.select("head", "relation", "inverse").unique().rows() == [(head, relation, inverse)]
         assert_same_answers(rows, reasoner.predict(head, relation, top, inverse, new))
     assert answers["query"].is_sorted()
+
+
+def test_held_out_facts_are_marked(reasoner: Reasoner, tmp_path: Path) -> None:
+    file = written(tmp_path / "q.csv", "head,relation,inverse\nchild6,father,\nfather7,father,true\n")
+    answer_queries(reasoner, file, tmp_path / "a.parquet", top=1000)
+    answers = pl.read_parquet(tmp_path / "a.parquet")
+    marked = answers.filter(pl.col("held_out").is_not_null())
+    assert marked.select("answer", "held_out").rows() == [("father6", "valid"), ("child7", "test")]
+    answer_queries(reasoner, file, tmp_path / "new.parquet", top=1000, new=True)
+    left = set(pl.read_parquet(tmp_path / "new.parquet").select("query", "answer").iter_rows())
+    assert set(answers.select("query", "answer").iter_rows()) - left == {(1, "father6"), (2, "child7")}
+
+
+def test_labels_of_several_are_not_called_unknown(run: Path, tmp_path: Path) -> None:
+    reasoner = Reasoner.load(run)
+    graph = reasoner.dataset.graph
+    frame = pl.DataFrame({"id": ["mother0", "mother1"], "name": ["Ada", "Ada"]}).with_columns(
+        description=pl.lit(None, pl.String), type=pl.lit(None, pl.String)
+    )
+    entities = graph.entities.labelled(Labels.of(frame, pl.Series(graph.entities.names)))
+    reasoner.__dict__["dataset"] = replace(reasoner.dataset, graph=replace(graph, entities=entities))
+    file = written(tmp_path / "q.csv", "head,relation\nada,husband\nEve,husband\nmother0,husband\n")
+    answer_queries(reasoner, file, tmp_path / "a.csv", top=1, skip_unknown=True)
+    assert pl.read_csv(tmp_path / "a.csv")["problem"].to_list() == [
+        *("'ada' is the label of several", "unknown entity 'Eve'", None),
+    ]
+    with pytest.raises(DataError, match=r"row 1: 'ada' is the label of several: mother0 .*--skip-unknown"):
+        answer_queries(reasoner, file, tmp_path / "b.csv")
 
 
 def test_reasons_are_those_of_predict(reasoner: Reasoner, tmp_path: Path) -> None:
@@ -158,6 +190,40 @@ def test_ways_to_write_questions(tmp_path: Path, text: str, inverse: list[bool])
     assert frame["head"].to_list() == list("abcd")[: len(inverse)]
 
 
+def test_values_of_json_keep_their_types(reasoner: Reasoner, tmp_path: Path) -> None:
+    lines = [
+        {"subject": "child0", "predicate": "mother", "score": 1.5, "n": 2**60, "mixed": 1},
+        {"subject": "child1", "predicate": "mother", "score": 2, "ok": True, "mixed": "b", "list": [1, "x"]},
+        {"subject": "child2", "predicate": "mother", "score": None, "none": None, "mixed": 0.5},
+    ]
+    file = written(tmp_path / "q.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    frame = pl.concat(read_queries(file, rows=1))
+    assert frame.schema == {
+        **{"query": pl.Int64, "head": pl.String, "relation": pl.String, "inverse": pl.Boolean},
+        **{"score": pl.Float64, "n": pl.Int64, "mixed": pl.String},
+        **{"ok": pl.Boolean, "list": pl.String, "none": pl.String},
+    }
+    assert frame["score"].to_list() == [1.5, 2.0, None] and frame["n"].to_list() == [2**60, None, None]
+    assert frame["mixed"].to_list() == ["1", "b", "0.5"]
+    assert frame["ok"].to_list() == [None, True, None] and frame["list"].to_list()[1] == '[1, "x"]'
+    answer_queries(reasoner, file, tmp_path / "a.jsonl", top=1)
+    first = json.loads((tmp_path / "a.jsonl").read_text().splitlines()[0])
+    assert (first["head"], first["score"], first["n"]) == ("child0", 1.5, 2**60)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_head_and_relation_may_have_their_other_names(tmp_path: Path, suffix: str) -> None:
+    frame = pl.DataFrame({"Subject": ["a"], "predicate": ["r"], "type": ["x"]})
+    getattr(frame, f"write_{suffix}")(tmp_path / f"q.{suffix}")
+    (read,) = read_queries(tmp_path / f"q.{suffix}")
+    assert read.rows() == [(1, "a", "r", False, "x")]
+    assert read.columns == ["query", "head", "relation", "inverse", "type"]
+    both = written(tmp_path / "both.csv", "source,head,relation\nfile1,a,r\n")
+    assert next(read_queries(both)).rows() == [
+        (1, "a", "r", False, "file1")
+    ]  # a name of its own is left alone
+
+
 def test_values_of_json_are_kept_as_text(tmp_path: Path) -> None:
     lines = '{"head": 7, "relation": "r", "id": {"x": 1}}\n{"relation": "r", "head": "b"}\n'
     frame = pl.concat(read_queries(written(tmp_path / "q.jsonl", lines)))
@@ -169,7 +235,8 @@ def test_values_of_json_are_kept_as_text(tmp_path: Path) -> None:
     [
         ("q.csv", "", "is empty"),
         ("q.csv", "head,relation\n", "no questions"),
-        ("q.csv", "subject,relation\na,r\n", "no column 'head' among 'subject, relation'"),
+        ("q.csv", "who,relation\na,r\n", "no column 'head' among 'who, relation'"),
+        ("q.csv", "subject,source,relation\na,b,r\n", "no column 'head' among 'subject, source, relation'"),
         ("q.csv", "head,relation\na,r\nb\n", r"line 3: 1 columns instead of 2 in 'b'"),
         ("q.csv", "head,relation\na,r\n,r\n", "line 3: the head is empty"),
         ("q.csv", 'head,relation\n"a,r\n', "line 2: .*close quotes"),
@@ -183,12 +250,12 @@ def test_values_of_json_are_kept_as_text(tmp_path: Path) -> None:
         ("q.csv", "head,relation,x,X\na,r,1,2\n", "two columns 'x'"),
         ("q.jsonl", '{"head": "a", "relation": "r"}\n{"head"\n', "line 2: is not JSON"),
         ("q.jsonl", '["a", "r"]\n', "line 1: .* is not a question"),
-        ("q.jsonl", '{"head": ["a"], "relation": "r"}\n', "line 1: .* is not a question"),
+        ("q.jsonl", '{"head": ["a"], "relation": "r"}\n', "line 1: 'head' is .*, not a name"),
         ("q.jsonl", '{"head": "\\ud800", "relation": "r"}\n', "line 1: .*not text"),
         (
             "q.jsonl",
             '{"head": "a", "relation": "r"}\n{"head": "a", "rel": "r"}\n',
-            "line 2: has the key 'rel'",
+            "line 2: the relation is empty",
         ),
         ("q.parquet", "PAR1 no", "cannot be read"),
         ("q.xlsx", "head,relation\na,r\n", "questions are read from .csv"),

@@ -113,7 +113,7 @@ def test_the_horizon_for_asking_can_be_changed(call: Call, trained: Path) -> Non
 
 def test_predictions_have_the_keys_others_rely_on(call: Call, trained: Path) -> None:
     answers = json.loads(call("predict", trained, "child0", "mother", "--json", "-").out)
-    keys = {"answer", "probability", "rank", "known", "label", "through_unseen"}
+    keys = {"answer", "probability", "rank", "known", "label", "through_unseen", "held_out"}
     assert all(set(answer) == keys for answer in answers)
     assert [answer["rank"] for answer in answers] == list(range(1, len(answers) + 1))
     assert [a["probability"] for a in answers] == sorted((a["probability"] for a in answers), reverse=True)
@@ -124,6 +124,16 @@ def test_known_answers_can_be_left_out(call: Call, trained: Path) -> None:
     answers = json.loads(call("predict", trained, "child0", "mother", "--new", "--json", "-").out)
     assert answers and "mother0" not in [answer["answer"] for answer in answers]
     assert answers[0]["rank"] == 1
+
+
+def test_held_out_answers_are_marked_and_left_out_with_the_known(call: Call, trained: Path) -> None:
+    asked = ["predict", trained, "child7", "father", "--top", 100]
+    shown = next(line for line in call(*asked).out.splitlines() if "father7" in line)
+    assert shown.endswith("held out")
+    answers = json.loads(call(*asked, "--json", "-").out)
+    assert [(a["answer"], a["held_out"]) for a in answers if a["held_out"]] == [("father7", "test")]
+    new = json.loads(call(*asked, "--new", "--json", "-").out)
+    assert "father7" not in [answer["answer"] for answer in new] and len(new) == len(answers) - 1
 
 
 def test_inverse_questions(call: Call, trained: Path) -> None:

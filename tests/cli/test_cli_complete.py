@@ -91,6 +91,7 @@ def test_the_drawing(call: Call, trained: Path, tmp_path: Path) -> None:
         (["--top", "0"], "--top"),
         (["--out", "facts.xls"], ".csv, .tsv, .jsonl"),
         (["--reliability", "drawing.bmp"], ".svg or .png"),
+        (["--head-type", "person", "--out", "facts.csv"], "no types"),
     ],
 )
 def test_mistakes_end_with_one_line(
@@ -107,7 +108,15 @@ def test_mistakes_end_with_one_line(
     assert result.err.startswith("dpmpn: ")
     assert result.err.count("\n") == 1
     assert says in result.err
+    assert "measured" not in result.out
     assert not list(tmp_path.iterdir())
+
+
+def test_where_no_fact_is_probable_enough_the_best_is_told(call: Call, trained: Path) -> None:
+    result = call("complete", trained, "--min-probability", "1")
+    assert result.code == 0
+    assert "no missing fact is as probable as 1; the best has 0." in result.out
+    assert "no missing facts were found" not in result.out
 
 
 def test_without_validation_facts_it_says_so(call: Call, family: Path, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Every mistake ends with one line on standard error and exit code 2, and near names where there are some."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -110,7 +112,8 @@ def test_no_out_folder_can_be_made(call: Call, family: Path, tmp_path: Path) -> 
 
 def test_interruption_outside_training(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt() -> None:
-        raise KeyboardInterrupt
+        os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr("dpmpn.cli.datasets.list_datasets", interrupt)
-    assert call("datasets").code == 130
+    result = call("datasets")
+    assert result.code == 130 and result.err.startswith("dpmpn: interrupted;")

@@ -57,7 +57,7 @@ def test_what_was_left_out_is_said(call: Call, trained: Path, questions: Path, t
     assert refused.code == 2
     assert f"unknown entity 'nobody'; {questions}, row 3;" in refused.err
     assert "--skip-unknown" in refused.err
-    assert "1 were left out" in call(*command, "--skip-unknown").out
+    assert "1 was left out" in call(*command, "--skip-unknown").out
 
 
 def test_a_stopped_run_says_how_to_go_on(
@@ -112,12 +112,48 @@ def test_facts_can_be_added_and_removed(call: Call, trained: Path, tmp_path: Pat
     changes = ["--add", tmp_path / "more.tsv", "--add", tmp_path / "other.csv"]
     shown = call("predict", trained, "baby", "mother", *changes)
     assert shown.code == 0, shown.err
-    assert "2 facts added, 1 new entities" in shown.out
+    assert "2 facts added, 1 new entity: baby" in shown.out.splitlines()
     assert "through new" in shown.out and "100%" in shown.out
     assert "known" in shown.out
     removed = call("predict", trained, "child0", "mother", "--remove", tmp_path / "fewer.tsv", "--json", "-")
     assert not any(answer["known"] for answer in json.loads(removed.out))
     assert "through new" not in call("predict", trained, "child0", "mother").out
+
+
+def test_what_became_of_the_changes_is_told(call: Call, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.tsv").write_text("".join(f"baby{i}\tmother\tmother0\n" for i in range(5)))
+    shown = call("predict", trained, "baby0", "mother", "--add", tmp_path / "more.tsv")
+    assert "5 facts added, 5 new entities: baby0, baby1, baby2 and 2 more" in shown.out.splitlines()
+    (tmp_path / "fewer.tsv").write_text("child7\tfather\tfather7\nchild7\tfather\tfather0\n")
+    shown = call("predict", trained, "child0", "mother", "--remove", tmp_path / "fewer.tsv")
+    said = "0 facts added, 0 removed, 2 were not there to be removed (1 is held out, so not in the graph)"
+    assert said in shown.out.splitlines()
+    (tmp_path / "one.tsv").write_text("child0\tmother\tmother0\n")
+    shown = call("predict", trained, "child0", "mother", "--add", tmp_path / "one.tsv", "--json", "-")
+    assert "0 facts added, 1 was there already" in shown.err and isinstance(json.loads(shown.out), list)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("four.csv", b"a,b,c,d\ne,f,g,h\n", "not clear; write the columns head, relation and tail"),
+        ("two.tsv", b"a\tb\n", "head, relation and tail"),
+        ("short.tsv", b"a\tb\tc\nd\te\n", "line 2"),
+        ("bytes.tsv", b"a\tb\tc\nd\te\t\xff\n", "line 2"),
+        ("text.parquet", b"a\tb\tc\n", "text.parquet"),
+        ("bad.jsonl", b'{"head": "a", "relation": "r", "tail": "b"}\n{"head"\n', "line 2"),
+    ],
+)
+def test_mistakes_in_changes_advise_nothing_this_command_does_not_have(
+    call: Call, trained: Path, tmp_path: Path, name: str, content: bytes, says: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    for option in ("--add", "--remove"):
+        result = call("predict", trained, "child0", "mother", option, tmp_path / name)
+        assert result.code == 2 and result.err.count("\n") == 1
+        assert says in result.err
+        assert "--" not in result.err
+        assert ";" in result.err  # something is advised
 
 
 def test_labels_are_shown_beside_identifiers(

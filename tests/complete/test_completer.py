@@ -16,7 +16,7 @@ import dpmpn
 from dpmpn.complete import Asking, complete, completer
 from dpmpn.complete.facts import FACTS, best_facts
 from dpmpn.complete.questions import Questions
-from dpmpn.errors import ConfigError, DataError, RunError, UnknownName
+from dpmpn.errors import ConfigError, DataError, DpmpnError, RunError, UnknownName
 
 SCRIPT = Path(__file__).with_name("killed_completion.py")
 SPLITS = ("train", "valid", "test")
@@ -33,7 +33,7 @@ def test_the_facts_of_a_rule_that_are_stated_nowhere_are_on_top(facts: pl.DataFr
     first = facts.row(0, named=True)
     number = first["head"][-2:]
     assert (
-        first["support"]
+        first["support"][0]
         .partition(" ")[2]
         .startswith(
             f"Child {int(number)} mother Mother {int(number)}; Mother {int(number)} husband Father {int(number)}"
@@ -98,6 +98,28 @@ def test_mistakes_are_told(reasoner: dpmpn.Reasoner) -> None:
         complete(reasoner, ["fathr"])
 
 
+def test_mistakes_are_told_before_anything_is_measured(
+    reasoner: dpmpn.Reasoner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(completer, "calibration_of", lambda *_, **__: pytest.fail("measured"))
+    for wrong in (
+        {"relations": ["fathr"]},
+        {"relations": ["father_inv"]},
+        {"head_type": "nope"},
+        {"top": 0},
+        {"min_probability": 2},
+        {"max_questions": 0},
+    ):
+        with pytest.raises(DpmpnError):
+            complete(reasoner, out=tmp_path / "facts.csv", **wrong)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(UnknownName, match="most frequent types are 'child', 'father', 'mother'"):
+        complete(reasoner, head_type="nope")
+    with pytest.raises(UnknownName, match="did you mean 'mother'") as error:
+        complete(reasoner, ["mothr"])
+    assert not any(name.endswith("_inv") for name in error.value.near)
+
+
 def test_a_budget_says_what_it_leaves_out(reasoner: dpmpn.Reasoner) -> None:
     said: list[str] = []
     complete(reasoner, top=5, max_questions=10, say=said.append)
@@ -113,6 +135,34 @@ def test_without_validation_facts_attention_ranks() -> None:
     assert found["attention"].is_sorted(descending=True)
     with pytest.raises(DataError, match="needs validation facts"):
         complete(reasoner, min_probability=0.5)
+
+
+def test_where_no_fact_is_probable_enough_the_best_is_told(
+    reasoner: dpmpn.Reasoner, facts: pl.DataFrame
+) -> None:
+    said: list[str] = []
+    assert complete(reasoner, min_probability=0.999, say=said.append).is_empty()
+    best = facts["probability"].max()
+    assert said == [f"no missing fact is as probable as 0.999; the best has {best:.3f}"]
+
+
+def test_chains_stay_apart_whatever_names_hold(tmp_path: Path) -> None:
+    train = [
+        *((f"child | {i}", "mother", f"mother{i}") for i in range(8)),
+        *((f"mother{i}", "husband", f"father{i}") for i in range(8)),
+        *((f"child | {i}", "father", f"father{i}") for i in range(6)),
+    ]
+    reasoner = dpmpn.Reasoner(**{**SETTINGS, "n_epochs": 1}).fit(dpmpn.dataset_from_tuples(train))
+    found = complete(reasoner, top=5)
+    chains = [chain for row in found["support"].to_list() for chain in row]
+    assert any("child | " in chain for chain in chains)
+    assert all(chain.partition(" ")[0].endswith("%") for chain in chains)
+    for suffix in ("csv", "jsonl"):
+        complete(reasoner, top=5, out=tmp_path / f"facts.{suffix}")
+    assert pl.read_ndjson(tmp_path / "facts.jsonl")["support"].to_list() == found["support"].to_list()
+    assert pl.read_csv(tmp_path / "facts.csv")["support"].to_list() == [
+        " | ".join(row) for row in found["support"].to_list()
+    ]
 
 
 def test_no_facts_make_an_empty_table_with_its_columns(reasoner: dpmpn.Reasoner, tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import base64
 import gzip
 import hashlib
 import http.server
@@ -12,6 +13,7 @@ import threading
 import time
 from collections import defaultdict
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -557,6 +559,73 @@ def test_a_mirror_is_a_web_address(mirror):
 def test_a_mirror_that_cannot_be_asked(mirror):
     with pytest.raises(DataError, match=r"is not a web address .*check --mirror"):
         fetch_dataset(NAME, mirror=mirror)
+
+
+SECRET = "s3cr:et é"
+BASIC = "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode()
+
+
+def with_password(url):
+    return url.replace("http://", f"http://me:{quote(SECRET)}@")
+
+
+def test_a_password_is_sent_and_not_shown(server, folder):
+    train_plans(server).append(cut(HALF))
+    fetch_dataset(NAME, mirror=with_password(server.url))
+    check_whole(folder)
+    assert {headers["Authorization"] for _, headers in server.requests} == {BASIC}
+    assert "@" not in str(server.requests[0][1]["Host"])
+
+
+def test_a_password_is_for_its_origin_alone(server, folder):
+    other = Server()
+    other.bodies.update(server.bodies)
+    thread = threading.Thread(target=other.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        path = f"/{NAME}/test.txt"
+        server.bodies["/here"] = FILES["test.txt"]
+        server.plans[path].append(status(302, Location=f"{server.url}/here"))
+        server.plans["/here"].append(status(302, Location=other.url + path))
+        other.plans[path].append(status(302, Location=f"{server.url}/back"))
+        server.bodies["/back"] = FILES["test.txt"]
+        fetch_dataset(NAME, mirror=with_password(server.url))
+    finally:
+        other.shutdown()
+        thread.join()
+        other.server_close()
+    check_whole(folder)
+    sent = {path: headers["Authorization"] for path, headers in server.requests}
+    assert sent[f"/{NAME}/test.txt"] == sent["/here"] == sent[f"/{NAME}/train.txt"] == BASIC
+    assert [headers["Authorization"] for _, headers in other.requests] == [None]
+    assert sent["/back"] is None  # nobody else decides where it goes
+
+
+@pytest.mark.parametrize(
+    "mirror",
+    [
+        "http://me:s3cret@127.0.0.1:port/x",
+        "http://me:s3cret@127.0.0.1:1/x",
+        "me:s3cret@mirror.example.org",
+        "ftp://me:s3cret@mirror.example.org",
+        "http://me:s3cret/more@mirror.example.org",
+        "http://me:12#s3cret@mirror.example.org",
+        "http://me:12?s3cret@mirror.example.org",
+    ],
+)
+def test_no_message_shows_a_password(mirror, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "*")
+    with pytest.raises(DataError) as error:
+        fetch_dataset(NAME, mirror=mirror)
+    assert "s3cret" not in str(error.value)
+    assert "127.0.0.1" in str(error.value) or "mirror.example.org" in str(error.value)
+
+
+def test_a_refused_password_is_not_shown(server):
+    server.plans[f"/{NAME}/test.txt"].append(status(401))
+    with pytest.raises(DataError, match="may not be read") as error:
+        fetch_dataset(NAME, mirror=with_password(server.url))
+    assert "s3cr" not in str(error.value)
 
 
 def test_names(server):

@@ -19,6 +19,7 @@ from dpmpn.data.sources import separated
 from dpmpn.data.sources.base import COLUMNS, ReadOptions
 from dpmpn.data.sources.choose import open_source
 from dpmpn.data.sources.lines import text_chunks
+from dpmpn.data.sources.records import SPACES
 from dpmpn.errors import DataError
 
 NAMES = [
@@ -113,18 +114,18 @@ def same_as_csv_module(content: str, separator: str, chunk: int) -> None:
             separated.text_chunks = before
     expected = [
         row
-        for row in csv.reader(io.StringIO(content, newline=""), delimiter=separator)
+        for row in csv.reader(io.StringIO(content, newline=""), delimiter=separator, skipinitialspace=True)
         if "".join(row).strip()
     ]
     comments = source.account.skipped.get("comment", 0)
     expected = [
         tuple(row[:3]) for row in expected if not (comments and row[0].startswith("#") and len(row) < 3)
     ]
-    assert got == [row for row in expected if len(row) == 3]
+    assert got == [tuple(field.strip(SPACES) for field in row) for row in expected if len(row) == 3]
 
 
 def written_and_read(facts: list[tuple[str, str, str]], separator: str, line_end: str, chunk: int) -> None:
-    """What the csv module writes comes back, with every field quoted or only those that need it."""
+    """What the csv module writes comes back without white space around, all of it quoted or what needs it."""
     for quoting in (csv.QUOTE_ALL, csv.QUOTE_MINIMAL):
         file = io.StringIO(newline="")
         writer = csv.writer(file, delimiter=separator, lineterminator=line_end, quoting=quoting)
@@ -136,7 +137,8 @@ def written_and_read(facts: list[tuple[str, str, str]], separator: str, line_end
             before = separated.text_chunks
             separated.text_chunks = lambda stream: text_chunks(stream, chunk)
             try:
-                assert read(path, separator=separator) == facts
+                expected = [tuple(field.strip(SPACES) for field in fact) for fact in facts]
+                assert read(path, separator=separator) == expected
             finally:
                 separated.text_chunks = before
 

@@ -43,6 +43,56 @@ def test_parquet(tmp_path):
     assert read_labels(tmp_path / "n.parquet").rows() == [("7", "Berlin", None, None)]
 
 
+def test_ids_have_no_white_space_around(tmp_path):
+    expected = [("Q1", "Berlin", None, None)]
+    assert written(tmp_path / "n.csv", "id, name\n Q1 , Berlin\n") == expected
+    assert written(tmp_path / "n.csv", 'id, name\n"Q1", "Berlin"\n') == expected
+    assert written(tmp_path / "n.tsv", "Q1 \tBerlin\n") == expected
+    assert written(tmp_path / "n.jsonl", '{"id": " Q1", "name": "Berlin"}\n') == expected
+    pl.DataFrame({"id": [" Q1 "], "name": ["Berlin"]}).write_parquet(tmp_path / "n.parquet")
+    assert read_labels(tmp_path / "n.parquet").rows() == expected
+
+
+def test_quoted_text_with_tabs(tmp_path):
+    text = '"id"\t"name"\n"Q1"\t"Berlin ""x"""\n"Q2"\t"a\tb"\n'
+    assert written(tmp_path / "n.tsv", text) == [
+        ("Q1", 'Berlin "x"', None, None),
+        ("Q2", "a\tb", None, None),
+    ]
+
+
+def test_of_two_columns_of_one_meaning_the_first_that_is_not_empty_counts(tmp_path):
+    rows = [("Q1", "", "Berlin", "x"), ("Q2", "Ulm", "", "x"), ("Q3", "a", "b", "x"), ("Q4", None, None, "x")]
+    expected = [
+        ("Q1", "Berlin", None, "x"),
+        ("Q2", "Ulm", None, "x"),
+        ("Q3", "a", None, "x"),
+        ("Q4", None, None, "x"),
+    ]
+    columns = ["id", "name", "label", "type"]
+    lines = "".join(",".join(field or "" for field in row) + "\n" for row in rows)
+    assert written(tmp_path / "n.csv", ",".join(columns) + "\n" + lines) == expected
+    objects = [dict(zip(columns, row, strict=True)) for row in rows]
+    assert written(tmp_path / "n.json", json.dumps(objects)) == expected
+    pl.DataFrame(objects).write_parquet(tmp_path / "n.parquet")
+    assert read_labels(tmp_path / "n.parquet").rows() == expected
+
+
+def test_types_of_a_table_can_be_lists(tmp_path):
+    pl.DataFrame({"id": ["Q1"], "type": [["a", "b"]]}).write_parquet(tmp_path / "n.parquet")
+    assert read_labels(tmp_path / "n.parquet").rows() == [("Q1", None, None, "a | b")]
+
+
+def test_a_table_of_too_many_rows_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    path = tmp_path / "n.parquet"
+    frame = pl.DataFrame({name: pl.repeat("x", 5_000_000, eager=True) for name in ("id", "name")})
+    frame.write_parquet(path)
+    monkeypatch.setattr(pl.LazyFrame, "slice", None)
+    monkeypatch.setattr(pl, "read_parquet", None)
+    with pytest.raises(DataError, match=r"n\.parquet: cannot be read \(it says it has 5,000,000 rows"):
+        read_labels(path)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

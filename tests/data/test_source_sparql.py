@@ -375,6 +375,45 @@ def test_blank_nodes_of_two_pages_differ(serve):
     assert rows == [("_:page1/b0", "e:p", "_:page1/b1"), ("_:page2/b0", "e:p", "_:page2/b1")]
 
 
+@pytest.mark.parametrize("n_rows", [10, 3, 1])
+def test_an_endpoint_that_does_not_know_offset(serve, n_rows):
+    url = serve(lambda handler: reply(handler, answer_of(FACTS[:n_rows])))
+    with pytest.raises(
+        DataError, match=r"gives the same rows for every page, so it does not know OFFSET; give"
+    ):
+        facts(SparqlSource(url, ReadOptions(query=ALL), page=10))
+    assert len(serve.server.asked) == 2
+    assert facts(SparqlSource(url, ReadOptions(query=ALL + " LIMIT 9"), page=10)) == FACTS[:n_rows]
+
+
+def test_a_construct_that_does_not_know_offset(serve):
+    lines = [f"<{h}> <{r}> <{t}> ." for h, r, t in FACTS]
+
+    def give_shuffled(handler):
+        lines.reverse()
+        reply(handler, "\n".join([*lines, "_:b <e:p> <e:x> ."]), type="application/n-triples")
+
+    source = SparqlSource(
+        serve(give_shuffled), ReadOptions(query="CONSTRUCT { ?s ?p ?o } { ?s ?p ?o }"), page=10
+    )
+    with pytest.raises(DataError, match="does not know OFFSET"):
+        facts(source)
+
+
+def test_an_endpoint_that_does_not_know_limit(serve):
+    url = serve(lambda handler: reply(handler, answer_of(FACTS)))
+    with pytest.raises(DataError, match="gives 25 rows where 10 were asked for, so it does not know LIMIT"):
+        facts(SparqlSource(url, ReadOptions(query=ALL), page=10))
+
+
+def test_one_row_may_fill_several_pages(serve):
+    def give_same(handler):
+        limit, offset = window(handler)
+        reply(handler, answer_of((FACTS[:1] * 25)[offset : offset + limit]))
+
+    assert facts(SparqlSource(serve(give_same), ReadOptions(query=ALL), page=10)) == FACTS[:1] * 25
+
+
 @pytest.mark.parametrize(
     "url", ["file:///etc/passwd", "ftp://host/", "http:///path", "host/sparql", "http://h:x/", ""]
 )

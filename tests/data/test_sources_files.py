@@ -84,14 +84,141 @@ def test_headers_can_be_facts(tmp_path):
     assert read(path, header=False) == [("head", "relation", "tail"), ("a", "r", "b")]
 
 
+def test_headers_with_other_names(tmp_path):
+    for content, columns in {
+        "item,property,value\n{h},{r},{t}\n": "hrt",
+        "node1,label,node2,id\n{h},{r},{t},1\n": "hrt",
+        ":START_ID(Person),:TYPE,:END_ID(Person)\n{h},{r},{t}\n": "hrt",
+        "subject,predicate,object,label\n{h},{r},{t},x\n": "hrt",
+        "target,link,source\n{t},{r},{h}\n": "hrt",
+        "Source, rel name ,Target\n{h},{r},{t}\n": "hrt",
+    }.items():
+        path = write(tmp_path, content.format(h="h", r="r", t="t"), "f.csv")
+        assert read(path) == [tuple(columns)], content
+
+
+def test_an_unclear_header_is_no_fact(tmp_path):
+    path = write(tmp_path, "id,source,relation,target,type\n1,a,r,b,x\n2,c,r,d,x\n", "f.csv")
+    with pytest.raises(DataError, match=r"is not clear; .* --columns source,relation,target$"):
+        read(path)
+    for columns in (("2", "3", "4"), ("source", "relation", "target"), ("SOURCE", "Relation", "target")):
+        assert read(path, columns=columns) == FACTS
+    note = (
+        "the first line was read as names of columns ('id', 'source', 'relation', 'target', 'type'); "
+        "give --no-header if it is a fact"
+    )
+    source = SeparatedSource(path, ReadOptions(columns=("2", "3", "4")))
+    assert (rows(source), source.account.notes) == (FACTS, [note])
+
+
+def test_words_of_headers_can_be_entities(tmp_path):
+    for content in (
+        "start\tantonym\tend\nbegin\tantonym\tfinish\n",
+        "o\tp\tq\nq\tp\tz\n",
+        "start\tantonym\tfinish\nbegin\tsynonym\tstart\n",
+    ):
+        assert len(read(write(tmp_path, content))) == 2
+
+
+def test_a_first_line_unlike_the_others_is_noted(tmp_path):
+    facts = "".join(f"p{i},works at,c{i % 3}\n" for i in range(9))
+    source = SeparatedSource(write(tmp_path, "person,rel name,company\n" + facts, "f.csv"), ReadOptions())
+    assert rows(source)[0] == ("person", "rel name", "company")
+    assert source.account.notes == [
+        "the first line was read as a fact ('person', 'rel name', 'company'); give --header if it names the columns"
+    ]
+    for content, options in (
+        (facts, {}),
+        ("person,rel name,company\n" + facts, {"header": False}),
+        ("person,works at,company\n" + facts, {}),
+        ("".join(f"a{i},r{i},b{i}\n" for i in range(9)), {}),
+    ):
+        source = SeparatedSource(write(tmp_path, content, "f.csv"), ReadOptions(**options))
+        assert len(rows(source)) in (9, 10)
+        assert source.account.notes == []
+
+
+def test_columns_differ_in_case_only(tmp_path):
+    path = write(tmp_path, "Subject,subject,Rel,o,n\nx,a,r,b,1\nx,c,r,d,2\n", "f.csv")
+    assert read(path, columns=("subject", "REL", "O")) == FACTS
+    with pytest.raises(DataError, match="there are 2 columns 'SUBJECT'; give the position"):
+        read(path, columns=("SUBJECT", "Rel", "o"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            '{"facts": [{"head": "a", "relation": "r", "tail": "b"}]}',
+            "line 1: is one JSON object that holds others",
+        ),
+        ('{"n": 1, "x": 2, "y": 3, "facts": [["a", "r", "b"]]}\n', "write the array of facts alone"),
+        (
+            '{\n  "facts": [\n    ["a", "r", "b"]\n  ]\n}\n',
+            "write the array of facts alone, or one fact a line",
+        ),
+        ('{"facts": [\n{"head": "a"}]}\n', "write the array of facts alone"),
+        ('{"head": "a"}\n', r"has 1 column \('head'\); a fact has head, relation and tail: give all three$"),
+        ("{}\n", "has 0 columns; a fact has head"),
+    ],
+)
+def test_json_that_is_no_list_of_facts(tmp_path, content, message):
+    with pytest.raises(DataError, match=message):
+        read(write(tmp_path, content, "f.json"))
+
+
+def test_lists_beside_a_fact_do_no_harm(tmp_path):
+    content = '{"tags": [{"x": 1}], "head": "a", "relation": "r", "tail": "b"}\n'
+    assert read(write(tmp_path, content, "f.jsonl")) == FACTS[:1]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "n_read"),
+    [
+        ("f.tsv", "\n# one\nhead\trelation\ttail\na\tr\tb\n\nc\tr\n", 5),
+        ("f.csv", 'head,relation,tail\na,r,b\n\n"c",r,\n', 3),
+        ("f.jsonl", '\n["a","r","b"]\n["c"]\n', 3),
+        ("f.json", '[["a","r","b"],["c"]]', 2),
+        ("f.nt", "# one\n\n<a:a> <a:r> <a:b> .\n<a:a> <a:r> 1\n", None),
+    ],
+)
+def test_all_that_is_read_is_a_fact_or_counted(tmp_path, name, content, n_read):
+    source = open_source(str(write(tmp_path, content, name)), ReadOptions(on_error="skip"))
+    n_facts = len(rows(source))
+    assert n_facts == 1
+    assert source.account.read == n_facts + sum(source.account.skipped.values())
+    assert n_read in (None, source.account.read)
+
+
 def test_names_are_kept_as_they_are(tmp_path):
-    tabs = '"a\tNA\t#b"\n1\tnull\t 2 \n'
-    assert read(write(tmp_path, tabs)) == [('"a', "NA", '#b"'), ("1", "null", " 2 ")]
-    commas = 'x,5" disk,"a ""b"", c"\n"one\ntwo\r\nthree",r, d\n'
-    expected = [("x", '5" disk', 'a "b", c'), ("one\ntwo\r\nthree", "r", " d")]
+    tabs = '"a\tNA\t#b"\n1\tnull\t2\n'
+    assert read(write(tmp_path, tabs)) == [('"a', "NA", '#b"'), ("1", "null", "2")]
+    commas = 'x,5" disk,"a ""b"", c"\n"one\ntwo\r\nthree",r,d\n'
+    expected = [("x", '5" disk', 'a "b", c'), ("one\ntwo\r\nthree", "r", "d")]
     assert read(write(tmp_path, commas, "f.csv")) == expected
-    numbers = '{"head":12345678901234567890,"relation":1.50,"tail":"\\u00e9"}\n'
-    assert read(write(tmp_path, numbers, "f.jsonl")) == [("12345678901234567890", "1.50", "é")]
+    numbers = '{"head":12345678901234567890,"relation":1.50,"tail":"\\u00e9 "}\n'
+    assert read(write(tmp_path, numbers, "f.jsonl")) == [("12345678901234567890", "1.50", "é ")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "n_stripped"),
+    [
+        ("f.csv", "a, r, b\nc,r,d\n", 2),
+        ("f.csv", "a, r, b\n\nc,r ,\u00a0d\n", 4),
+        ("f.csv", '"a", "r", "b"\n"c", "r", "d"\n', 0),
+        ("f.csv", '"a", "r", "b"\r\n"c","r",d \r\n', 1),
+        ("f.csv", '" a","r","b\n"\n"c","r","d"\n', 2),
+        ("f.tsv", "a\tr\tb \n c\tr\td\n", 2),
+        ("f.tsv", "#head\t relation\ttail\na\tr\tb\n# more\nc\tr\td\t\n", 0),
+        ("f.txt", "a | r | b\nc | r | d\n", 6),
+    ],
+)
+def test_white_space_around_names_is_left_out_and_counted(tmp_path, name, content, n_stripped):
+    source = open_source(str(write(tmp_path, content, name)), ReadOptions(on_error="skip"))
+    assert rows(source) == (FACTS if "\t\n" not in content else FACTS[:1])
+    names = "1 name" if n_stripped == 1 else f"{n_stripped} names"
+    expected = [f"{names} had white space around, which was left out"] if n_stripped else []
+    assert source.account.notes == expected
 
 
 @pytest.mark.parametrize(
@@ -296,6 +423,23 @@ def test_broken_and_strange_tables_are_refused(tmp_path):
         read(write(tmp_path, "a\tr\tb\n", "facts.parquet"))
     with pytest.raises(DataError, match="looks like a PNG image"):
         read(write(tmp_path, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "facts.tsv"))
+
+
+def bomb(path, columns, n_rows=5_000_000):
+    """A small file of many equal rows."""
+    frame = pl.DataFrame({column: pl.repeat("x", n_rows, eager=True) for column in columns})
+    frame.write_parquet(path, row_group_size=n_rows)
+    assert path.stat().st_size < 50_000
+
+
+def test_a_table_of_too_many_rows_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    path = tmp_path / "facts.parquet"
+    bomb(path, ("head", "relation", "tail"))
+    monkeypatch.setattr(pl.LazyFrame, "slice", None)
+    with pytest.raises(
+        DataError, match=r"it says it has 5,000,000 rows, which unpack to more than 250 times"
+    ):
+        read(path)
 
 
 def test_a_table_named_like_text_is_a_table(tmp_path):

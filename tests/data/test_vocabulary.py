@@ -39,6 +39,15 @@ def test_unknown_name_says_its_kind_and_near_names():
         vocabulary.id("locatedin", "relation")
 
 
+def test_only_the_first_names_are_suggested_where_asked():
+    vocabulary = Vocabulary(["likes", "knows", "likes_inv", "knows_inv"])
+    assert vocabulary.near("like") == ["likes", "likes_inv"]
+    assert vocabulary.near("like", 2) == ["likes"]
+    with pytest.raises(UnknownName) as error:
+        vocabulary.id("know", "relation", 2)
+    assert error.value.near == ["knows"]
+
+
 def test_last_words_count_as_near():
     assert near_names("berln", ["concept_city_berlin", "concept_person_anna"]) == ["concept_city_berlin"]
 
@@ -89,6 +98,8 @@ def test_a_label_of_several_asks_for_the_identifier():
         DataError, match=r"Q2 \(capital of Germany\), Q3 \(town in Ohio\); give the identifier"
     ):
         labelled().id("BERLIN")
+    assert labelled().is_ambiguous("BERLIN")
+    assert not any(labelled().is_ambiguous(text) for text in ("Berlin", "q4", "Rome"))
 
 
 def test_types():
@@ -97,6 +108,8 @@ def test_types():
     assert vocabulary.of_type("member").tolist() == [0]
     with pytest.raises(UnknownName, match="unknown type 'countri'; did you mean 'country'"):
         vocabulary.of_type("countri")
+    with pytest.raises(UnknownName, match="'x'; the most frequent types are 'city', 'country', 'member'"):
+        vocabulary.of_type("x")
     with pytest.raises(DataError, match="has no types"):
         Vocabulary(["a"]).of_type("city")
 

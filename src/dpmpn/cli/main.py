@@ -1,5 +1,6 @@
 """The entry point: runs a command and turns every mistake into one line and an exit code."""
 
+import io
 import sys
 from typing import NoReturn
 
@@ -11,7 +12,7 @@ from dpmpn.cli.settings import DASHES
 from dpmpn.cli.signals import Ended, terminable
 from dpmpn.errors import DpmpnError
 
-MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 1
+MISTAKE, BROKEN_PIPE = 2, 1
 
 app = typer.Typer(
     name="dpmpn",
@@ -45,6 +46,11 @@ def _root(context: typer.Context) -> None:
 
 def run(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # a name that the terminal cannot show is no reason to end
     sys.exit(_exit_code(arguments))
 
 
@@ -57,9 +63,6 @@ def _exit_code(arguments: list[str] | None) -> int:
         return end.exit_code
     except DpmpnError as error:
         complain(str(error))
-    except (KeyboardInterrupt, typer.Abort):
-        complain("interrupted")
-        return INTERRUPTED
     except BrokenPipeError:
         sys.stdout = None  # type: ignore[assignment]  # so that nothing is flushed into it at exit
         return BROKEN_PIPE

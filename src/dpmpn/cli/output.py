@@ -69,11 +69,12 @@ class Output:
 def write_text(path: Path, text: str) -> None:
     """Write a file a user asked for, whole or not at all; what is no file, such as a pipe, is written into."""
     path = path.resolve()  # a link stays, and what it points to is replaced
+    content = text.encode("utf-8", "backslashreplace")  # a path in it need not be UTF-8
     try:
         if path.exists() and not path.is_file():
-            path.write_text(text, "utf-8")
+            path.write_bytes(content)
         else:
-            write_whole(path, lambda temporary: temporary.write_text(text, "utf-8"))
+            write_whole(path, lambda temporary: temporary.write_bytes(content))
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -19,7 +19,8 @@ class Ended(BaseException):
 
     def __init__(self, number: int) -> None:
         self.number = number
-        super().__init__(f"ended by {signal.Signals(number).name}; run the same command again to go on")
+        how = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+        super().__init__(f"{how}; what was written before is whole: run the same command again")
 
     @property
     def exit_code(self) -> int:
@@ -45,12 +46,12 @@ class Stop:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Raise `Ended` where SIGTERM or SIGHUP comes; Ctrl-C stays Python's KeyboardInterrupt."""
+    """Raise `Ended` where SIGINT, SIGTERM or SIGHUP comes."""
 
     def end(number: int, _: FrameType | None) -> None:
         raise Ended(number)
 
-    with _handling([number for number in _STOPPING if number != signal.SIGINT], end):
+    with _handling(_STOPPING, end):
         yield
 
 
@@ -60,12 +61,9 @@ def stoppable() -> Iterator[Stop]:
     stop = Stop()
 
     def note(number: int, _: FrameType | None) -> None:
-        if stop.number is None:
-            stop.number = number
-        elif number == signal.SIGINT:
-            raise KeyboardInterrupt
-        else:
+        if stop.number is not None:
             raise Ended(number)
+        stop.number = number
 
     with _handling(_STOPPING, note):
         yield stop

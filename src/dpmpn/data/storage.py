@@ -6,6 +6,7 @@ each name begins; `entity_labels.parquet` and `relation_labels.parquet`, a row p
 `manifest.json`: format, version, counts, and size and SHA-256 of each file.
 """
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -135,11 +136,19 @@ def _open_names(folder: Path, name: str, count: int, manifest: dict[str, Any]) -
 def _read_labels(path: Path, count: int) -> Labels:
     columns = {column: kind for column, kind in LABELS.items() if column != "id"}
     try:
-        with path.open("rb") as file:
-            frame = pl.read_parquet(file)
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        table = pl.scan_parquet(io.BytesIO(path.read_bytes()))  # polars takes no path that is not UTF-8
+        # Before anything is unpacked: a small file may claim any number of rows.
+        fits = dict(table.collect_schema()) == columns and table.select(pl.len()).collect().item() == count
+        frame = table.collect() if fits else None
+    except (
+        OSError,
+        ValueError,
+        OverflowError,
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+    ) as error:
         raise DataError(f"{path} cannot be read ({str(error)[:200]}); {_ADVICE}") from error
-    if dict(frame.schema) != columns or frame.height != count:
+    if frame is None:
         raise DataError(f"{path} does not hold the labels of {count} names; {_ADVICE}")
     return Labels(*frame)
 

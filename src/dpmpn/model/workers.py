@@ -192,7 +192,10 @@ def _compute(
 
 def main() -> None:
     """Serve one parent process until it closes the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(
+            number, signal.SIG_IGN
+        )  # the parent's to handle; this process ends when its pipe closes
     stdin, stdout = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not reach the pipe
     torch.set_num_threads(1)

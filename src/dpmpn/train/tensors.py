@@ -55,7 +55,11 @@ def read_tensors(path: Path, expected: Mapping[str, Tensor], advice: str) -> dic
             kinds = {name: _kind(part.get_dtype(), part.get_shape()) for name, part in found.items()}
             _check(path, kinds, {name: _kind(_KINDS[x.dtype], x.shape) for name, x in expected.items()})
             return {name: file.get_tensor(name) for name in expected}
-    except (SafetensorError, OSError) as error:
+    except (
+        SafetensorError,
+        OSError,
+        RuntimeError,
+    ) as error:  # the last is PyTorch's, of a file that went away
         raise RunError(f"{path} cannot be read ({error}); {advice}") from error
 
 

@@ -38,12 +38,11 @@ class Validator:
         """The realistic filtered MRR of the sample, with all other scores."""
         try:
             ranks = rank_queries(self.engine, self.known, self.queries, progress=self._check_stop)
-        except (
-            ValueError
-        ) as error:  # probabilities that are not numbers: weights are finite, but far too large
-            raise RunError(
-                f"validation after {position} queries failed ({str(error).splitlines()[-1]}); {HOW_TO_GO_ON}"
-            ) from error
+        except (ValueError, ZeroDivisionError, RuntimeError) as error:
+            if not isinstance(error, ValueError) and not is_division_by_zero(error):
+                raise
+            # Probabilities are not numbers: the weights are finite, but far too large.
+            raise RunError(f"validation after {position} queries failed; {HOW_TO_GO_ON}") from error
         summary = summarise(ranks)
         return Validation(position, summary["realistic"]["mrr"], dict(summary))
 

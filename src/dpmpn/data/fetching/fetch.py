@@ -77,12 +77,15 @@ def _without_password(mirror: str) -> tuple[str, str | None]:
     """The address without user and password, which are never shown, and the header that carries them."""
     try:
         parts = urlsplit(mirror)
+        # A password that is not quoted may look like a port, a query or a fragment.
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+            raise ValueError
+        if parts.query or parts.fragment:
             raise ValueError
     except ValueError as error:
         shown = mirror.rpartition("@")[2]
         raise DataError(
-            f"the mirror '{shown}' is not a web address; it starts with https:// or http://"
+            f"the mirror '{shown}' is not a web address such as https://host/folder; check --mirror"
         ) from error
     if "@" not in parts.netloc:
         return mirror, None

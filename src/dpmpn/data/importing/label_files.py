@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,16 @@ import polars as pl
 
 from dpmpn.data.sources.base import LABELS
 from dpmpn.data.sources.kinds import refuse_binary
+from dpmpn.data.sources.layout import is_quoted
 from dpmpn.data.sources.lines import BYTE_ORDER_MARK, encoding_problem
-from dpmpn.data.sources.parquet import check_name
+from dpmpn.data.sources.parquet import count_rows, open_table, table_errors, table_slices
+from dpmpn.data.sources.records import SPACES
 from dpmpn.data.sources.unpack import MEGABYTE, open_unpacked
 from dpmpn.errors import DataError
 
 _LARGEST = 2048 * MEGABYTE
 _LONGEST_FIELD = MEGABYTE
+_SAMPLE = 100  # lines
 _ALIASES = {
     "id": "id identifier entity key node uri iri qid mid head subject",
     "name": "name label title text preflabel",
@@ -45,7 +49,7 @@ def read_labels(path: str | Path) -> pl.DataFrame:
     else:
         rows = _separated_rows(path, text, suffix)
     try:
-        frame = pl.DataFrame(rows, LABELS, orient="row").filter(pl.col("id") != "")
+        frame = pl.DataFrame(rows, LABELS, orient="row").filter(pl.col("id").is_not_null())
     except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON may hold
         raise DataError(f"{path}: {error.object!a:.120} is not Unicode; correct it") from error
     if frame.is_empty():
@@ -69,9 +73,17 @@ def _separated_rows(path: Path, text: str, suffix: str) -> Iterator[tuple[str | 
     separator = "," if suffix == ".csv" and "\t" not in first else "\t"
     if separator == "," and first.count(";") > first.count(","):
         separator = ";"
-    quoting = csv.QUOTE_MINIMAL if separator != "\t" else csv.QUOTE_NONE
+    lines = io.StringIO(text, newline="")
+    sample = [line.rstrip("\r\n") for line in islice(lines, _SAMPLE) if line.strip()]
+    lines.seek(0)
+    quoted = is_quoted(separator, sample)
     csv.field_size_limit(_LONGEST_FIELD)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting)
+    reader = csv.reader(
+        lines,
+        delimiter=separator,
+        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+        skipinitialspace=quoted,
+    )
     columns: list[str] | None = None
     try:
         for row in reader:
@@ -85,14 +97,14 @@ def _separated_rows(path: Path, text: str, suffix: str) -> Iterator[tuple[str | 
                 raise DataError(
                     f"{path}, line {reader.line_num:,}: {len(row)} columns instead of {len(columns)}; {_WRITE}"
                 )
-            yield _row(dict(zip(columns, row, strict=True)))
+            yield _row(zip(columns, row, strict=True))
     except csv.Error as error:
         raise DataError(f"{path}, line {reader.line_num:,}: {error}; {_WRITE}") from error
 
 
 def _header(path: Path, first: list[str]) -> tuple[list[str], bool]:
     """Columns of a file, and whether its first row says them."""
-    named = [_COLUMN.get(field.strip().lstrip("#").lower(), "") for field in first]
+    named = [_kind(field) for field in first]
     if "id" in named and len(set(filter(None, named))) > 1:
         return named, True
     if not 2 <= len(first) <= len(LABELS):
@@ -104,12 +116,12 @@ def _json_rows(path: Path, text: str, suffix: str) -> Iterator[tuple[str | None,
     for where, value in _json_values(path, text, suffix):
         if not isinstance(value, Mapping):
             raise DataError(f"{where}: {str(value)[:80]!r} is not an object with 'id' and 'name'")
-        row = {_COLUMN.get(str(key).lower(), ""): field for key, field in value.items()}
-        if not isinstance(row.get("id"), str | int):
+        pairs = [(_kind(str(key)), field) for key, field in value.items()]
+        if not any(kind == "id" and isinstance(field, str | int) for kind, field in pairs):
             raise DataError(
                 f"{where}: has no 'id'; write objects with 'id', 'name', 'description' and 'type'"
             )
-        yield _row(row)
+        yield _row(pairs)
 
 
 def _json_values(path: Path, text: str, suffix: str) -> Iterable[tuple[str, Any]]:
@@ -133,30 +145,49 @@ def _json_values(path: Path, text: str, suffix: str) -> Iterable[tuple[str, Any]
         yield f"{path}, element {number:,}", value
 
 
-def _row(values: Mapping[str, Any]) -> tuple[str | None, ...]:
-    return tuple(_text(values.get(column)) for column in LABELS)
+def _kind(column: str) -> str:
+    """Which of id, name, description and type a column is by its name; empty where it is none of them."""
+    return _COLUMN.get(column.strip(SPACES).lstrip("#").lower(), "")
 
 
-def _text(value: Any) -> str | None:
+def _row(pairs: Iterable[tuple[str, Any]]) -> tuple[str | None, ...]:
+    """One value a kind: of several columns that mean the same, the first that is not empty."""
+    found: dict[str, str] = {}
+    for kind, value in pairs:
+        if kind not in found and (text := _text(value)):
+            found[kind] = text
+    return tuple(found.get(column) for column in LABELS)
+
+
+def _text(value: Any) -> str:
     if isinstance(value, list):
-        return " | ".join(str(part) for part in value)
-    return None if value is None else str(value)
+        return " | ".join(filter(None, map(_text, value)))
+    return "" if value is None else str(value).strip(SPACES)
 
 
 def _read_parquet(path: Path) -> pl.DataFrame:
-    check_name(path)
-    try:
-        frame = pl.read_parquet(path)
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; check the path") from error
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise DataError(f"{path}: cannot be read ({str(error)[:200]}); write it again") from error
-    named = {column: _COLUMN.get(column.lower()) for column in frame.columns}
-    found = {new: old for old, new in reversed(named.items()) if new}
-    if "id" not in found or len(found) < 2:
-        raise DataError(f"{path}: has the columns {', '.join(frame.columns[:8])}; {_WRITE}")
-    texts = [
-        (pl.col(found[column]) if column in found else pl.lit(None)).cast(pl.String).alias(column)
-        for column in LABELS
-    ]
-    return frame.select(texts).filter(pl.col("id").is_not_null() & (pl.col("id") != ""))
+    with table_errors(path):
+        table = open_table(path)
+        schema = table.collect_schema()
+        found: dict[str, list[str]] = {}
+        for column in schema:
+            if kind := _kind(column):
+                found.setdefault(kind, []).append(column)
+        if "id" not in found or len(found) < 2:
+            raise DataError(f"{path}: has the columns {', '.join(schema.names()[:8])}; {_WRITE}")
+        named = table.select(column for same in found.values() for column in same)
+        n_rows = count_rows(path, named)
+        texts = [_first_text(found.get(column, []), schema).alias(column) for column in LABELS]
+        parts = [part.select(texts) for part in table_slices(path, named, n_rows)]
+    return pl.concat([pl.DataFrame(schema=LABELS), *parts]).filter(pl.col("id").is_not_null())
+
+
+def _first_text(columns: list[str], schema: pl.Schema) -> pl.Expr:
+    """The first value of some columns that is not empty; null where there is none."""
+    texts = []
+    for column in columns:
+        is_list = isinstance(schema[column], pl.List)
+        text = pl.col(column).cast(pl.List(pl.String) if is_list else pl.String, strict=False)
+        text = text.list.join(" | ") if is_list else text
+        texts.append(text.str.strip_chars().replace("", None))
+    return pl.coalesce(texts) if texts else pl.lit(None, pl.String)

@@ -154,10 +154,8 @@ def _position(where: str, column: str, seen: Sequence[str], named: bool) -> int:
 
 def _advised(seen: Sequence[str], others: list[int], named: bool) -> str:
     """What could be given as --columns: those that have a usual name, else the first ones."""
-    by_kind = _positions_by_kind(seen) if named else dict.fromkeys(COLUMNS, list[int]())
-    usual = {
-        kind: positions[0] for kind, positions in by_kind.items() if positions and positions[0] in others
-    }
+    by_kind = _positions_by_kind(seen) if named else {}
+    usual = {kind: positions[0] for kind, positions in by_kind.items() if set(positions[:1]) & set(others)}
     rest = (position for position in others if position not in usual.values())
     chosen = [usual[kind] if kind in usual else next(rest) for kind in COLUMNS]
     names = [seen[position].strip() for position in chosen]

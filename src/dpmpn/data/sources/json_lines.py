@@ -26,6 +26,7 @@ from dpmpn.errors import DataError
 CHUNK = 8 * MEGABYTE  # becomes about ten times as much in objects of Python
 LARGEST_ARRAY = 256 * MEGABYTE  # it stands in memory as a whole
 _BATCH = 100_000
+_OPENED_OBJECT = re.compile(rb'\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\[[\[{\s]*)?')
 _GAP = re.compile(r"[ \t\r\n]*")
 
 
@@ -56,6 +57,8 @@ class JsonLinesSource:
             if _is_one_array(self._stream.beginning):
                 yield from self._array_batches(self._stream, BadLines(self._path, self.account, skip, "item"))
                 return
+            if _is_one_object(self._stream.beginning):
+                raise _holds_facts(str(self._path))
             bad = BadLines(self._path, self.account, skip)
             for chunk in text_chunks(self._stream, CHUNK):
                 frame = self._read_fast(chunk)
@@ -164,7 +167,15 @@ class JsonLinesSource:
     def _find_keys(self, where: str, row: dict[str, Any] | list[Any]) -> None:
         if isinstance(row, dict):
             keys = list(row)
-            self._keys = [keys[position] for position in find_columns(where, keys, True, self._options)]
+            try:
+                positions = find_columns(where, keys, True, self._options)
+            except DataError as error:
+                if any(
+                    type(value) is list and value and type(value[0]) in (dict, list) for value in row.values()
+                ):
+                    raise _holds_facts(where) from error
+                raise
+            self._keys = [keys[position] for position in positions]
         else:
             self._keys = list(find_columns(where, [str(value) for value in row], False, self._options))
             self._length = len(row)
@@ -209,6 +220,18 @@ def _is_one_array(beginning: bytes) -> bool:
         return False
     row = None if encoding_problem(line) else _decode(line)
     return not (type(row) is list and row and type(row[0]) not in (dict, list))
+
+
+def _is_one_object(beginning: bytes) -> bool:
+    """Whether the file is an object over several lines, rather than a fact as an object on each line."""
+    line = beginning.removeprefix(BYTE_ORDER_MARK).lstrip().split(b"\n", 1)[0].rstrip()
+    return _OPENED_OBJECT.fullmatch(line) is not None
+
+
+def _holds_facts(where: str) -> DataError:
+    return DataError(
+        f"{where}: is one JSON object that holds others; write the array of facts alone, or one fact a line"
+    )
 
 
 def _array_items(stream: Unpacked) -> Iterator[Any]:

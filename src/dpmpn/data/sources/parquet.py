@@ -14,6 +14,7 @@ from dpmpn.data.sources.unpack import HARMLESS_SIZE, LARGEST_RATIO, check_file
 from dpmpn.errors import DataError
 
 ROWS = 1_000_000  # a batch
+_VALUE = 16  # bytes that a value takes at least once it is text of polars
 _FIRST_BYTES = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
@@ -25,12 +26,77 @@ def check_name(path: Path) -> None:
         raise DataError(f"{path}: the name of such a file must be UTF-8; rename it") from error
 
 
+def open_table(path: Path) -> pl.LazyFrame:
+    """A Parquet or Arrow file, told by its first bytes; nothing but its schema is read."""
+    check_file(path)
+    check_name(path)
+    with path.open("rb") as file:
+        beginning = file.read(8)
+    kind = next((kind for first, kind in _FIRST_BYTES.items() if beginning.startswith(first)), None)
+    if kind is None:
+        raise DataError(f"{path}: is not a Parquet or Arrow file; give its --format")
+    # Without glob a name such as 'facts[1].parquet' is one file.
+    scan = pl.scan_parquet if kind == "parquet" else pl.scan_ipc
+    return scan(path, glob=False, hive_partitioning=False)
+
+
+def count_rows(path: Path, table: pl.LazyFrame) -> int:
+    """How many rows a table says it has; far more than its file can hold are refused before any is unpacked."""
+    n_rows = int(table.select(pl.len()).collect().item())
+    if n_rows * len(table.collect_schema()) * _VALUE > _largest(path):
+        reason = f"it says it has {n_rows:,} rows, which unpack to more than {LARGEST_RATIO} times its size"
+        raise broken_table(path, reason)
+    return n_rows
+
+
+def table_slices(path: Path, table: pl.LazyFrame, n_rows: int) -> Iterator[pl.DataFrame]:
+    """The rows of a table, some at a time; it is refused where they become far more than its file can hold."""
+    done, size = 0, 0
+    while done < n_rows:
+        with table_errors(path):
+            frame = table.slice(done, ROWS).collect()
+        if frame.height != min(ROWS, n_rows - done):
+            raise broken_table(path, f"it says it has {n_rows:,} rows and has fewer")
+        size += int(frame.estimated_size())
+        if size > _largest(path):
+            raise broken_table(
+                path, f"unpacks to more than {LARGEST_RATIO} times its size, which facts do not"
+            )
+        done += frame.height
+        yield frame
+
+
+def _largest(path: Path) -> int:
+    return max(HARMLESS_SIZE, LARGEST_RATIO * check_file(path))
+
+
+@contextmanager
+def table_errors(path: Path) -> Iterator[None]:
+    """What polars raises while it reads a table, as one sentence."""
+    try:
+        yield
+    # A panic of polars is no Exception.
+    except (
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+        OSError,
+        ValueError,
+        OverflowError,
+    ) as error:
+        raise broken_table(path, str(error).split("\n", 1)[0] or type(error).__name__) from error
+
+
+def broken_table(path: Path, reason: str) -> DataError:
+    """The error of a table that cannot be read."""
+    return DataError(f"{path}: cannot be read ({reason}); write the file again")
+
+
 class ParquetSource:
     """A Parquet file, or a Feather or Arrow one."""
 
     def __init__(self, path: str | Path, options: ReadOptions) -> None:
         self._path, self._options = Path(path), options
-        self._size = check_file(self._path)
+        check_file(self._path)
         check_name(self._path)
         self._done, self._n_rows = 0, None  # type: int, int | None
         self.account = Account(str(path))
@@ -38,18 +104,10 @@ class ParquetSource:
     def batches(self) -> Iterator[pl.DataFrame]:
         """Frames of head, relation and tail (and time)."""
         bad = BadLines(self._path, self.account, self._options.on_error == "skip", "row")
-        with self._clear_errors():
+        with table_errors(self._path):
             table = self._scan()
-            self._n_rows = int(table.select(pl.len()).collect().item())
-        size = 0
-        while self._done < self._n_rows:
-            with self._clear_errors():
-                frame = table.slice(self._done, ROWS).collect()
-            if frame.height != min(ROWS, self._n_rows - self._done):
-                raise self._broken(f"it says it has {self._n_rows:,} rows and has fewer")
-            size += int(frame.estimated_size())
-            if size > max(HARMLESS_SIZE, LARGEST_RATIO * self._size):
-                raise self._broken(f"unpacks to more than {LARGEST_RATIO} times its size, which facts do not")
+            self._n_rows = count_rows(self._path, table)
+        for frame in table_slices(self._path, table, self._n_rows):
             good = self._check(frame, bad)
             self._done += frame.height
             if good.height:
@@ -65,14 +123,7 @@ class ParquetSource:
 
     def _scan(self) -> pl.LazyFrame:
         """The columns asked for, as text; what is not text, such as broken UTF-8, is null."""
-        with self._path.open("rb") as file:
-            beginning = file.read(8)
-        kind = next((kind for first, kind in _FIRST_BYTES.items() if beginning.startswith(first)), None)
-        if kind is None:
-            raise DataError(f"{self._path}: is not a Parquet or Arrow file; give its --format")
-        # Without glob a name such as 'facts[1].parquet' is one file.
-        scan = pl.scan_parquet if kind == "parquet" else pl.scan_ipc
-        table = scan(self._path, glob=False, hive_partitioning=False)
+        table = open_table(self._path)
         schema = table.collect_schema()
         positions = find_columns(str(self._path), schema.names(), True, self._options)
         columns = []
@@ -98,20 +149,3 @@ class ParquetSource:
                 self._done + row + 1, Problem(f"empty {name}", f"the {name} is empty or not text", advice)
             )
         return frame.filter(~wrong.select(pl.any_horizontal(pl.all())).to_series())
-
-    @contextmanager
-    def _clear_errors(self) -> Iterator[None]:
-        try:
-            yield
-        # A panic of polars is no Exception.
-        except (
-            pl.exceptions.PolarsError,
-            pl.exceptions.PanicException,
-            OSError,
-            ValueError,
-            OverflowError,
-        ) as error:
-            raise self._broken(str(error).split("\n", 1)[0] or type(error).__name__) from error
-
-    def _broken(self, reason: str) -> DataError:
-        return DataError(f"{self._path}: cannot be read ({reason}); write the file again")

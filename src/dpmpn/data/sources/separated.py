@@ -194,7 +194,11 @@ class _Reader:
                 except StopIteration:  # no more lines for this record; the next one begins a new reader
                     break
                 line = b"\n".join(lines[start:end])
-                yield chunk.first + start, line.removesuffix(b"\r"), fields
+                shown = line.removesuffix(b"\r")
+                if b'"' not in line and not isinstance(fields, Problem):
+                    # The same, with the white space that is counted.
+                    fields = shown.decode("utf-8", errors="replace").split(self.layout.separator)
+                yield chunk.first + start, shown, fields
                 offset += len(line) + 1
                 start = end
                 if isinstance(fields, Problem):

@@ -1,7 +1,8 @@
 """Facts of a SPARQL endpoint, asked for page by page over HTTP."""
 
-import base64
+import hashlib
 import http.client
+import re
 import time
 import urllib.error
 import urllib.parse
@@ -19,6 +20,7 @@ from dpmpn.data.sources.rdf import pyoxigraph
 from dpmpn.data.sources.sparql_query import PagedQuery
 from dpmpn.data.sources.statements import Statements
 from dpmpn.data.sources.tables import refuse_rows
+from dpmpn.data.sources.web import http_only, split_address
 from dpmpn.errors import DataError
 
 PAGE = 10_000  # rows; what large public endpoints give at most
@@ -41,7 +43,7 @@ class SparqlSource:
     """
 
     def __init__(self, url: str, options: ReadOptions, page: int = PAGE) -> None:
-        self._url, self._headers, shown = _address(url)
+        self._url, self._headers, shown = split_address(url)
         self.account = Account(shown)
         self._options, self._page = options, page
         self._query = PagedQuery.of(options.query)
@@ -50,17 +52,20 @@ class SparqlSource:
                 f"{shown}: CONSTRUCT gives no column '{options.time_column}'; use SELECT for facts with time"
             )
         self._statements = Statements(self.account, options)
-        self._rows = 0
+        self._rows, self._digest = 0, b""  # what was asked for, and what tells the last page from others
         pyoxigraph()
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Facts, a page at a time."""
-        number = 0
+        number, before = 0, b""
         while True:
             number += 1
-            before = self.account.read
+            read = self.account.read
             facts = self._facts(self._query.page(self._page, self._rows), number)
-            count = self.account.read - before
+            count = self.account.read - read
+            if self._query.is_paged:
+                self._check_page(count, before)
+            before = self._digest
             # A page of CONSTRUCT is one of solutions; how many of them made these statements is not told.
             self._rows += count if self._query.is_select else self._page
             if facts.height:
@@ -75,6 +80,19 @@ class SparqlSource:
     def labels(self) -> pl.DataFrame:
         """Names, descriptions and types among the statements."""
         return self._statements.labels()
+
+    def _check_page(self, count: int, before: bytes) -> None:
+        """Refuse an answer that is no page, or the page there was before: there would be no end of them."""
+        if self._query.is_select and count > self._page:
+            raise DataError(
+                f"{self.account.source}: gives {count:,} rows where {self._page:,} were asked for, so it does not know "
+                "LIMIT; give the query a LIMIT of its own, as large as you like"
+            )
+        if self._digest and self._digest == before:
+            raise DataError(
+                f"{self.account.source}: gives the same rows for every page, so it does not know OFFSET; "
+                "give the query a LIMIT"
+            )
 
     def _facts(self, query: str, page: int) -> pl.DataFrame:
         self._statements.scope = f"page{page}" if self._query.is_paged else ""
@@ -103,6 +121,7 @@ class SparqlSource:
         if len(whole) < len(rows):
             self._refuse_unbound(rows, columns)
         data = {name: [_token(row[at], name, ox) for row in whole] for name, at in columns.items()}
+        self._digest = _digest_of([" ".join(row) for row in zip(*data.values(), strict=True)], self._page)
         return self._statements.facts_of_terms(pl.DataFrame(data, schema=dict.fromkeys(columns, pl.String)))
 
     def _refuse_unbound(self, rows: list[Any], columns: dict[str, int]) -> None:
@@ -118,9 +137,9 @@ class SparqlSource:
         formats = {"text/turtle": ox.RdfFormat.TURTLE, "application/n-triples": ox.RdfFormat.N_TRIPLES}
         if media_type not in formats:
             raise ValueError(media_type)
-        return self._statements.facts(
-            ox.serialize(ox.parse(content, formats[media_type]), format=ox.RdfFormat.N_QUADS)
-        )
+        quads = ox.serialize(ox.parse(content, formats[media_type]), format=ox.RdfFormat.N_QUADS)
+        self._digest = _digest_of(quads.decode().split("\n"), self._page)
+        return self._statements.facts(quads)
 
     def _ask(self, query: str) -> tuple[bytes, str]:
         """The answer to a query and its media type, after some tries if the endpoint is busy or cut off."""
@@ -155,7 +174,7 @@ class SparqlSource:
             headers={"Accept": accept, "User-Agent": "dpmpn", **self._headers},
         )
         until = time.monotonic() + _LONGEST_ANSWER
-        with _opener().open(request, timeout=_SILENCE) as response:
+        with http_only().open(request, timeout=_SILENCE) as response:
             parts, size = [], 0
             while part := response.read1(1 << 20):
                 parts.append(part)
@@ -170,60 +189,22 @@ class SparqlSource:
             return b"".join(parts), response.headers.get_content_type()
 
 
-class _SafeRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects on the web only, and keeps the password for the host it was given for."""
-
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        """The request to the new address."""
-        target = urllib.parse.urlsplit(newurl)
-        if target.scheme not in ("http", "https"):
-            raise DataError(
-                f"{req.host}: redirects to '{target.scheme}:', which is not followed; check the address"
-            )
-        request = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if request is not None and (target.scheme, target.netloc) != (req.type, req.host):
-            request.remove_header("Authorization")
-        return request
-
-
-def _opener() -> urllib.request.OpenerDirector:
-    """Speaks HTTP and nothing else: no files, no FTP."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        _SafeRedirects(),
-    ):
-        opener.add_handler(handler)
-    return opener
-
-
-def _address(url: str) -> tuple[str, dict[str, str], str]:
-    """The address without user and password, the header that carries them, and what can be shown of it."""
-    try:
-        parts = urllib.parse.urlsplit(url)
-        host = parts.netloc.rpartition("@")[2]
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-            raise ValueError
-    except ValueError as error:
-        raise DataError(
-            "the address of a SPARQL endpoint begins with http:// or https:// and a host"
-        ) from error
-    headers = {}
-    if parts.username is not None:
-        pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
-        headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
-    address = urllib.parse.urlunsplit((parts.scheme, host, parts.path, parts.query, ""))
-    return address, headers, urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", ""))
-
-
 def _token(term: Any, column: str, ox: Any) -> str:
     """A term as N-Quads writes it; what is text where only names can be is a name."""
     is_name = column != "tail" and isinstance(term, ox.Literal)
     return term.value if is_name or column == TIME else str(term)
+
+
+def _digest_of(rows: list[str], page: int) -> bytes:
+    """What tells the rows of a page from those of another; nothing where pages may well be equal.
+
+    Blank nodes are numbered anew in each answer: rows with them do not count. And where columns are left out, one row
+    may fill many pages.
+    """
+    named = sorted(row for row in rows if not re.search(r"(?:^| )_:", row))
+    if not named or (len(rows) == page and rows[0] == rows[-1]):
+        return b""
+    return hashlib.sha256("\n".join([str(len(rows)), *named]).encode()).digest()
 
 
 def _said(error: urllib.error.HTTPError) -> str:

@@ -1,3 +1,0 @@
-"""Moved to dpmpn.files."""
-
-from dpmpn.files import *  # noqa: F403
