@@ -110,7 +110,9 @@ def test_ended_by_a_signal(cli: ForkedCli, work: Work, tmp_path: Path, point: in
     out = tmp_path / "table.csv"
     ended = cli.run(*work.command, "--out", out, before=("killed_calls", "end_at", point, str(tmp_path)))
     assert ended.code == 143
-    assert ended.err == "dpmpn: ended by SIGTERM; what was written before is whole: run the same command again\n"
+    assert (
+        ended.err == "dpmpn: ended by SIGTERM; what was written before is whole: run the same command again\n"
+    )
     assert not out.exists()
     assert goes_on(cli, work, out)
 

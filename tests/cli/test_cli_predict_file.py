@@ -1,6 +1,8 @@
 """`dpmpn predict` with a file of questions, with labels, and with facts added or removed."""
 
 import json
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,14 +66,14 @@ def test_a_stopped_run_says_how_to_go_on(
     call: Call, trained: Path, questions: Path, tmp_path: Path, monkeypatch
 ) -> None:
     def stopped(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+        os.kill(os.getpid(), signal.SIGINT)
 
     command = ["predict", trained, "--queries", questions, "--out", tmp_path / "a.csv"]
     with monkeypatch.context() as patch:
         patch.setattr(bulk.Answerer, "answer", stopped)
         result = call(*command)
     assert result.code == 130
-    assert "the same command goes on" in result.out
+    assert "run the same command again" in result.err
     assert call(*command).code == 0
     again = call(*command)
     assert again.code == 2

@@ -10,6 +10,7 @@ import typer
 
 from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.cli.progress import Meter, duration
+from dpmpn.cli.words import counted
 from dpmpn.data.dataset import SPLITS
 from dpmpn.errors import ConfigError, DataError
 
@@ -245,9 +246,10 @@ def _show(output: Output, report: dict[str, Any], out: Path) -> None:
         for note in source.get("notes", ()):
             output.say(f"  {note}")
     if report["duplicates"]:
-        output.say(f"{_counted(report['duplicates'], 'duplicate')} left out")
+        output.say(f"{counted(report['duplicates'], 'duplicate')} left out")
     output.say(
-        f"{report['name']}: {_counted(report['entities'], 'entity')}, {_counted(report['relations'], 'relation')}; "
+        f"{report['name']}: {counted(report['entities'], 'entity', 'entities')}, "
+        f"{counted(report['relations'], 'relation')}; "
         f"triples: {report['train']:,} train, {report['valid']:,} valid, {report['test']:,} test"
     )
     for kind, named in report["labels"].items():
@@ -277,11 +279,6 @@ def _show_leaks(output: Output, which: str, leaks: dict[str, Any]) -> None:
     )
     if leaks["unseen"]:
         output.say(
-            f"  {_counted(leaks['unseen'], 'fact')} of {which} with an entity or a relation that no training fact has: "
+            f"  {counted(leaks['unseen'], 'fact')} of {which} with an entity or a relation that no training fact has: "
             "expect no right answer there"
         )
-
-
-def _counted(count: int, what: str) -> str:
-    plural = what[:-1] + "ies" if what.endswith("y") else what + "s"
-    return f"{count:,} {what if count == 1 else plural}"

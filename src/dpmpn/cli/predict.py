@@ -130,17 +130,13 @@ def _ask_one(
 def _ask_file(output: Output, reasoner: Reasoner, queries: Path, out: Path, **options: Any) -> None:
     from dpmpn.bulk.queries import answer_queries
 
-    try:
-        with Meter(output, "asked") as meter:
+    with Meter(output, "asked") as meter:
 
-            def show(position: int, total: int, per_second: float) -> None:
-                eta = duration((total - position) / per_second) if per_second else "-"
-                meter.show(position, total, f"{per_second:.0f}/s, ETA {eta}")
+        def show(position: int, total: int, per_second: float) -> None:
+            eta = duration((total - position) / per_second) if per_second else "-"
+            meter.show(position, total, f"{per_second:.0f}/s, ETA {eta}")
 
-            report = answer_queries(reasoner, queries, out, **options, progress=show)
-    except KeyboardInterrupt:
-        output.say("stopped; the same command goes on where this one was")
-        raise
+        report = answer_queries(reasoner, queries, out, **options, progress=show)
     output.result({"out": str(out), **asdict(report)}, lambda: _show_report(output, report, out))
 
 

@@ -103,12 +103,14 @@ def _exact_ids(vocabulary: Vocabulary, names: pl.Series) -> np.ndarray:
     return vocabulary.ids(names).copy() if len(names) else np.empty(0, np.int64)
 
 
-def _known_ids(vocabulary: Vocabulary, names: pl.Series, kind: str, hint: str = "") -> np.ndarray:
-    """Id of each name, label or other spelling; what is none of them is refused."""
+def _known_ids(
+    vocabulary: Vocabulary, names: pl.Series, kind: str, hint: str = "", suggested: int | None = None
+) -> np.ndarray:
+    """Id of each name, label or other spelling; others are refused, with near ones among the first `suggested`."""
     ids = _exact_ids(vocabulary, names)
     for at in np.flatnonzero(ids < 0):
         try:
-            ids[at] = vocabulary.id(names[int(at)], kind)
+            ids[at] = vocabulary.id(names[int(at)], kind, suggested)
         except UnknownName as error:
             raise UnknownName(kind, error.name, error.near, hint) from error
     return ids
@@ -123,7 +125,7 @@ def _facts(
         facts.join(table, left_on=end, right_on="name", how="left", maintain_order="left")["id"].to_numpy()
         for end in ("head", "tail")
     )
-    relation = _known_ids(graph.relation_names, facts["relation"], "relation", hint)
+    relation = _known_ids(graph.relation_names, facts["relation"], "relation", hint, graph.n_forward)
     return _sorted_unique(_canonical(np.stack([head, relation, tail], 1), graph))  # n x 3
 
 

@@ -114,7 +114,9 @@ class Vocabulary:
         folded = text.casefold()
         found = self._label_ids.get(text, -1)
         found = found if found >= 0 else self._folded_ids.get(folded, -1)
-        return found if found >= 0 else self._folded_label_ids.get(folded, -1)
+        found = found if found >= 0 else self._folded_label_ids.get(folded, -1)
+        stripped = text.strip()
+        return self.find(stripped) if found < 0 and stripped != text else found
 
     def is_ambiguous(self, text: str) -> bool:
         """Whether `find` finds nothing because the text is the label of several."""
