@@ -1,4 +1,4 @@
-# make demo: install, train on the bundled graph, measure it and ask three questions
+# make demo: install, train on the bundled graph, measure it, ask three questions and list missing facts
 # make test: install and run all tests
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
@@ -6,7 +6,7 @@ BIN := .venv/bin
 DEMO := runs/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test install
+.PHONY: help demo test install postgresql
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -24,7 +24,13 @@ demo: install
 	@rm -rf $(DEMO)
 	@BIN=$(BIN) RUN=$(DEMO) sh examples/demo.sh
 
-test: install
+# One test reads facts from a PostgreSQL that it starts itself.
+postgresql:
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
+	{ test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qq -y postgresql >/dev/null; } || \
+	echo "PostgreSQL is not installed: the tests that start one will be skipped"
+
+test: install postgresql
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The demo: train on the bundled graph, measure on held-out facts, ask three questions and show why.
+# The demo: train on the bundled graph, measure on held-out facts, ask three questions and show why, list missing facts.
 set -eu
 BIN=${BIN:-.venv/bin}
 RUN=${RUN:-runs/demo}
@@ -18,10 +18,14 @@ for country in Serbia Peru Kyrgyzstan; do
     echo
 done
 
+say "4. The most probable facts that the graph does not state; those of validation and test are marked"
+"$BIN/dpmpn" complete "$RUN" --top 5 --held-out
+
 say "What to try next"
 cat <<NEXT
-  .venv/bin/dpmpn predict $RUN French official_language --inverse --new   which countries might be missing?
-  .venv/bin/dpmpn evaluate $RUN --per-relation                            what is easy, what is hard?
-  .venv/bin/dpmpn train FOLDER --out runs/mine                            your own triples: FOLDER/train.txt
-  .venv/bin/dpmpn datasets                                                benchmarks known by name
+  .venv/bin/dpmpn predict $RUN French official_language --inverse    which countries might be missing?
+  .venv/bin/dpmpn evaluate $RUN --per-relation                       what is easy, what is hard?
+  .venv/bin/dpmpn import FACTS.csv --out graphs/mine                 your own facts, of nearly any format
+  .venv/bin/dpmpn train graphs/mine --out runs/mine                  ... trained on
+  .venv/bin/dpmpn complete runs/mine --out missing.csv               ... and what they lack
 NEXT
