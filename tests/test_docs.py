@@ -18,7 +18,7 @@ def test_examples_of_a_page(page: str, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "page", sorted(DOCS.glob("*.md")) + [DOCS.parent / "README.md"], ids=lambda p: p.name
+    "page", [*sorted(DOCS.glob("*.md")), DOCS.parent / "README.md"], ids=lambda p: p.name
 )
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text("utf-8")):

@@ -110,7 +110,10 @@ def test_other_commands_say_what_ended_them(cli: ForkedCli, family: Path) -> Non
 
 def test_other_commands_clean_up_and_end() -> None:
     cleaned = False
-    with pytest.raises(Ended, match="ended by SIGTERM; .* run the same command again") as caught, terminable():
+    with (
+        pytest.raises(Ended, match=r"ended by SIGTERM; .* run the same command again") as caught,
+        terminable(),
+    ):
         try:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(5)

@@ -120,6 +120,16 @@ def test_a_folder_with_one_split_twice(call: Call, tmp_path: Path) -> None:
     assert twice.code == 2 and "train.txt and train.txt.gz" in twice.err
 
 
+def test_names_cannot_command_a_terminal(call: Call, tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "facts.csv")
+    path.write_text(path.read_text().replace("father0", "fa\x1b[2Jther0"))
+    assert call("import", path, "--out", tmp_path / "g").code == 0
+    assert call("train", tmp_path / "g", "--out", tmp_path / "run", *TINY).code == 0
+    shown = call("predict", tmp_path / "run", "child0", "father", "--why")
+    assert "fa\\x1b[2Jther0" in shown.out and "\x1b[2J" not in shown.out
+    assert "\x1b" not in call("predict", tmp_path / "run", "no\x1b[2Jbody", "father").err
+
+
 def test_as_a_module(tmp_path: Path) -> None:
     facts = write_csv(tmp_path / "facts.csv")
     command = [sys.executable, "-m", "dpmpn", "import", str(facts), "--out", str(tmp_path / "g")]

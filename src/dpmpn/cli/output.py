@@ -20,6 +20,8 @@ JsonTarget = Annotated[
 ]
 _PLAIN_WIDTH = 160  # where there is no terminal, nothing is cut to fit one
 _STDOUT = "-"
+# Names come from anywhere, and a terminal acts on what it is shown: such characters are spelled out.
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
 class Output:
@@ -40,7 +42,7 @@ class Output:
     def say(self, text: str = "", style: str | None = None) -> None:
         """Print a line as it is: no markup, no wrapping."""
         with _printing():
-            self.console.print(text, style=style, markup=False, soft_wrap=True)
+            self.console.print(text.translate(_CONTROLS), style=style, markup=False, soft_wrap=True)
             self.console.file.flush()  # a log that is followed shows each line when it is written
 
     def show(self, table: Table) -> None:
@@ -94,12 +96,17 @@ def _printing() -> Iterator[None]:
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     """An open table; the columns named in `right` hold numbers."""
-    made = Table(box=None, pad_edge=False, header_style="bold")
+    made = _Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         made.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return made
 
 
+class _Table(Table):
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        super().add_row(*(c.translate(_CONTROLS) if isinstance(c, str) else c for c in cells), **options)
+
+
 def complain(message: str) -> None:
     """Say in one line on standard error what went wrong."""
-    print("dpmpn: " + " ".join(message.split()), file=sys.stderr)
+    print("dpmpn: " + " ".join(message.split()).translate(_CONTROLS), file=sys.stderr)
