@@ -9,6 +9,7 @@ from rich.markup import escape
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter
 from dpmpn.cli.settings import with_settings
+from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.reasoner import Reasoner
 
 _METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
@@ -34,10 +35,10 @@ def command(
     reasoner = Reasoner.load(run_dir, **settings)
     with Meter(output, "asked") as meter:
         report = reasoner.evaluate(split, per_relation=per_relation, limit=limit, progress=meter.show)
-    output.result(report, lambda: _show(output, report))
+    output.result(report, lambda: _show(output, report, reasoner.graph.relation_names))
 
 
-def _show(output: Output, report: dict[str, Any]) -> None:
+def _show(output: Output, report: dict[str, Any], names: Vocabulary) -> None:
     unseen = f"; {report['unseen']:,} with an entity that has no training fact" if report["unseen"] else ""
     output.say(f"{report['split']}: {report['triples']:,} triples, {report['queries']:,} questions{unseen}")
     output.say()
@@ -49,7 +50,7 @@ def _show(output: Output, report: dict[str, Any]) -> None:
     output.show(shown)
     if "per_relation" in report:
         output.say()
-        _show_relations(output, report["per_relation"])
+        _show_relations(output, report["per_relation"], names)
     if "map" in report:
         output.say()
         _show_precision(output, report["map"])
@@ -65,11 +66,11 @@ def _add_rows(shown: Any, label: str, summary: dict[str, Any], ties: tuple[str, 
         shown.add_row(escape(label) if once else "", way, count, *scores, coverage)
 
 
-def _show_relations(output: Output, relations: dict[str, Any]) -> None:
+def _show_relations(output: Output, relations: dict[str, Any], names: Vocabulary) -> None:
     numbers = ("questions", *_METRICS.values(), "coverage")
     shown = table("relation", "ties", *numbers, right=numbers)
     for name, directions in relations.items():
-        _add_rows(shown, name, directions["both"], ("realistic",))
+        _add_rows(shown, names.label(names.id(name)), directions["both"], ("realistic",))
     output.show(shown)
 
 
