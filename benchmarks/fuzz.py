@@ -62,7 +62,11 @@ class Fuzzer:
         function = getattr(test, "__func__", test)  # of a method of a test class
         own = getattr(function, "_hypothesis_internal_use_settings", None) or hypothesis.settings()
         function._hypothesis_internal_use_settings = hypothesis.settings(
-            own, max_examples=max(self.examples, own.max_examples), database=None, deadline=None
+            own,
+            max_examples=max(self.examples, own.max_examples),
+            database=None,
+            deadline=None,
+            derandomize=False,
         )
         handle = function.hypothesis
         inner = getattr(handle.inner_test, "uncounted", handle.inner_test)  # modules live on between rounds

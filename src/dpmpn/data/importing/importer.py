@@ -99,25 +99,17 @@ def read_dataset(
     if not counted.get("train"):
         raise DataError(_nothing_read([source for given in sources.values() for source in given]))
     if set(sources) == {"train"}:
-        facts = triples["train"]
-        train, times = (
-            (_distinct(facts, entities, relations), None) if times is None else _earliest(facts, times)
-        )
-        chosen = _split(train, times, entities, relations, split or SplitChoice())
-        triples = {which: train[chosen.assignment == number] for number, which in enumerate(SPLITS)}
-        sentence = chosen.sentence
+        triples, sentence = _divided(triples["train"], times, entities, relations, split or SplitChoice())
     else:
         triples = {which: _distinct(rows, entities, relations) for which, rows in triples.items()}
         sentence = "as given"
     repeated = sum(counted.values()) - sum(map(len, triples.values()))
     graph = KnowledgeGraph.from_ids(triples["train"], entities, relations)
-    found = [frame for given in sources.values() for source in given if (frame := source.labels()).height]
-    known = (
-        pl.concat([*([] if labels is None else [labels]), *found]) if found or labels is not None else None
-    )
+    known = _all_labels(labels, sources)
     graph = graph if known is None else graph.labelled(known)
     none = np.empty((0, 3), np.int32)
-    dataset = Dataset(name, graph, *(triples.get(which, none) for which in SPLITS), both_directions=True)
+    train, valid, test = (triples.get(which, none) for which in SPLITS)
+    dataset = Dataset(name, graph, train, valid, test, both_directions=True)
     return dataset, _report(dataset, sources, known, repeated, sentence)
 
 
@@ -161,6 +153,22 @@ def _earliest(triples: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.nd
     return triples[first], times[first]
 
 
+def _divided(
+    facts: np.ndarray,
+    times: np.ndarray | None,
+    entities: Vocabulary,
+    relations: Vocabulary,
+    choice: SplitChoice,
+) -> tuple[dict[str, np.ndarray], str]:
+    """Facts by split, each once, and the sentence that says how they were divided."""
+    if times is None:
+        facts = _distinct(facts, entities, relations)
+    else:
+        facts, times = _earliest(facts, times)
+    chosen = _split(facts, times, entities, relations, choice)
+    return {which: facts[chosen.assignment == number] for number, which in enumerate(SPLITS)}, chosen.sentence
+
+
 def _split(
     triples: np.ndarray,
     times: np.ndarray | None,
@@ -179,6 +187,13 @@ def _split(
             raise DataError("splitting by time needs a column of times; name it with --time-column")
         return time_split(triples, times, *sizes, *shares, transductive=choice.transductive)
     return random_split(triples, *sizes, *shares, choice.seed, transductive=choice.transductive)
+
+
+def _all_labels(given: pl.DataFrame | None, sources: Mapping[str, Sequence[Source]]) -> pl.DataFrame | None:
+    """The labels that were given, before those that the sources hold; None where there are none."""
+    held = [source.labels() for group in sources.values() for source in group]
+    frames = [frame for frame in ([] if given is None else [given]) + held if frame.height]
+    return pl.concat(frames) if frames else None
 
 
 def _nothing_read(sources: Sequence[Source]) -> str:
