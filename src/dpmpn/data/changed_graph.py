@@ -1,15 +1,15 @@
 """A graph with more or fewer facts: the same ids, entities that are new after them, edges merged in their order."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from dpmpn.data.dataset import Dataset
-from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.sources.base import FACTS, ReadOptions
+from dpmpn.data.graph import KnowledgeGraph, sorted_unique
+from dpmpn.data.sources.base import FACTS
+from dpmpn.data.sources.choose import source_of
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import UnknownName
 
@@ -70,13 +70,7 @@ def _encoded(
 
 def _read(facts: Facts) -> pl.DataFrame:
     """Text columns head, relation and tail."""
-    if not isinstance(facts, str | Path):
-        from dpmpn.data.sources.frames import facts_of
-
-        return facts_of(facts)
-    from dpmpn.data.sources.choose import open_source
-
-    batches = list(open_source(str(facts), ReadOptions()).batches())
+    batches = list(source_of(facts).batches())
     return pl.concat(batches) if batches else pl.DataFrame(schema=FACTS)
 
 
@@ -126,15 +120,13 @@ def _facts(
         for end in ("head", "tail")
     )
     relation = _known_ids(graph.relation_names, facts["relation"], "relation", hint, graph.n_forward)
-    return _sorted_unique(_canonical(np.stack([head, relation, tail], 1), graph))  # n x 3
+    return _sorted(_canonical(np.stack([head, relation, tail], 1), graph), graph)
 
 
-def _sorted_unique(triples: np.ndarray) -> np.ndarray:
-    """Triples sorted by head, relation and tail, each once; np.unique takes eight times as long."""
-    triples = triples[np.lexsort(triples.T[::-1])]
-    first = np.ones(len(triples), bool)
-    first[1:] = (triples[1:] != triples[:-1]).any(1)
-    return triples[first]
+def _sorted(triples: np.ndarray, graph: KnowledgeGraph) -> np.ndarray:
+    """Triples sorted by head, relation and tail, each once."""
+    n_entities = max(graph.n_entities, int(triples[:, [0, 2]].max(initial=-1)) + 1)  # new ones come after
+    return np.stack(sorted_unique(triples, n_entities, graph.n_relations), 1)  # n x 3
 
 
 def _canonical(triples: np.ndarray, graph: KnowledgeGraph) -> np.ndarray:
@@ -188,7 +180,7 @@ def _with_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:
     edges = edges[graph.find_edges(*edges.T) < 0]
     if not len(edges):
         return graph
-    edges = _sorted_unique(edges)
+    edges = _sorted(edges, graph)
     places = graph.edge_places(*edges.T)
     more = np.bincount(edges[:, 0], minlength=graph.n_entities)
     return _frozen(
