@@ -10,7 +10,10 @@ import numpy as np
 if TYPE_CHECKING:
     import polars as pl
 
-    from dpmpn.explain_path import Path
+    from dpmpn.explain.explanation import Explanation
+    from dpmpn.explain.flow import QueryFlow
+    from dpmpn.explain.paths import Path
+    from dpmpn.explain.why_not import WhyNot
     from dpmpn.model.trace import ReasoningTrace
     from dpmpn.reasoner import Reasoner
 
@@ -28,21 +31,32 @@ class Prediction:
     held_out: str = ""  # "valid" or "test" where that split states it, and the graph does not
 
 
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A question and everything its attention reached, the most probable first."""
+
+    head: int  # ids
+    relation: int
+    inverse: bool  # whether the relation is asked backwards
+    nodes: np.ndarray
+    probabilities: np.ndarray
+    through_unseen: np.ndarray
+    trace: "ReasoningTrace"
+
+    @cached_property
+    def flow(self) -> "QueryFlow":
+        """What its steps did."""
+        from dpmpn.explain.flow import QueryFlow
+
+        return QueryFlow.of(self.trace)
+
+
 class Predictions(Sequence[Prediction]):
     """Answers to a question, the most probable first."""
 
-    def __init__(
-        self,
-        answers: Sequence[Prediction],
-        reasoner: "Reasoner",
-        head: int,
-        relation: int,
-        trace: "ReasoningTrace | None" = None,
-    ) -> None:
+    def __init__(self, answers: Sequence[Prediction], reasoner: "Reasoner", asked: Asked) -> None:
         self._answers = tuple(answers)
-        self._reasoner, self._head, self._relation = reasoner, head, relation
-        if trace is not None:
-            self._trace = trace
+        self._reasoner, self._asked = reasoner, asked
 
     @overload
     def __getitem__(self, index: int) -> Prediction: ...
@@ -77,18 +91,22 @@ class Predictions(Sequence[Prediction]):
 
     def why(self, answer: str | None = None, top: int = 3) -> "list[Path]":
         """The chains of facts that carried the attention to an answer, to the first one if none is named."""
-        from dpmpn.explain_path import strongest_paths
+        from dpmpn.explain.flow import AnswerFlow
+        from dpmpn.explain.paths import strongest_paths
 
+        if answer is None and not self._answers:
+            return []
         graph = self._reasoner.graph
-        name = answer if answer is not None else self._answers[0].answer if self._answers else None
-        return (
-            strongest_paths(self._trace, 0, graph.entities.id(name), graph, top) if name is not None else []
-        )
+        entity = graph.entities.id(answer if answer is not None else self._answers[0].answer)
+        return strongest_paths(AnswerFlow.to(self._asked.flow, entity), graph, top)
 
-    @cached_property
-    def _trace(self) -> "ReasoningTrace":
-        engine = self._reasoner.engine
-        return engine.trace(engine.asking_batch(np.array([self._head]), np.array([self._relation])))[1]
+    def explain(self, answer: str | None = None) -> "Explanation":
+        """Why an answer was given, the first one if none is named; any that attention reached can be explained."""
+        return self._reasoner.explanation(self._asked, answer)
+
+    def why_not(self, candidate: str) -> "WhyNot":
+        """Where an entity that is not the first answer lost its attention."""
+        return self._reasoner.reason_against(self._asked, candidate)
 
 
 def _line(prediction: Prediction) -> str:

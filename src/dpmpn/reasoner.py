@@ -16,15 +16,15 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.measures.leakage import joined_pairs
 from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, DataError, RunError
-from dpmpn.predictions import Prediction, Predictions
+from dpmpn.predictions import Asked, Prediction, Predictions
 
 # What needs torch is imported where it is used: the command line's help need not wait for it.
 if TYPE_CHECKING:
     from dpmpn.data.changed_graph import Changes, Facts
-    from dpmpn.model.answer import Answer
+    from dpmpn.explain.explanation import Explanation, Question
+    from dpmpn.explain.why_not import WhyNot
     from dpmpn.model.engine import Engine
     from dpmpn.model.network import Network
-    from dpmpn.model.trace import ReasoningTrace
     from dpmpn.run_folder import RunFolder
     from dpmpn.train.trainer import Progress
 
@@ -101,32 +101,47 @@ class Reasoner:
         Answers the graph states already are marked as known, and those of validation or test as held out; `new`
         leaves out both.
         """
-        source, asked = self._question(head, relation, inverse)
-        if not self.graph.degree(source):  # attention cannot leave such a head, and is no answer there
-            return Predictions((), self, source, asked)
-        answer, through, trace = self._answered(source, asked)
-        probabilities = answer.attention.cpu().numpy()
-        order = np.argsort(-probabilities, kind="stable")
-        order = order[probabilities[order] > 0]
+        asked = self._ask(head, relation, inverse)
+        nodes = asked.nodes
+        if not self.graph.degree(asked.head):  # attention cannot leave such a head, and is no answer there
+            nodes = nodes[:0]
+        places = np.arange(len(nodes))
         if new:
-            order = order[~self._is_stated(SPLITS, source, asked, answer.nodes[order])]
-        order = order[:top]
-        known = self._is_stated(("train",), source, asked, answer.nodes[order])
-        held_out = self._held_out(source, asked, answer.nodes[order], known)
-        names = self.graph.entities
-        answers = [
-            Prediction(
-                names.name(entity := int(answer.nodes[at])),
-                float(probabilities[at]),
-                rank,
-                bool(is_known),
-                names.label(entity),
-                float(through[at]),
-                split,
-            )
-            for rank, (at, is_known, split) in enumerate(zip(order, known, held_out, strict=True), start=1)
-        ]
-        return Predictions(answers, self, source, asked, trace)
+            places = places[~self._is_stated(SPLITS, asked.head, asked.relation, nodes)]
+        places = places[:top]
+        return Predictions(self._predictions(asked, places, np.arange(len(places)) + 1), self, asked)
+
+    def explain(
+        self, head: str, relation: str, answer: str | None = None, inverse: bool = False
+    ) -> "Explanation":
+        """Why <head, relation, ?> has an answer, the first one if none is named; or, with `inverse`, <?, relation, head>."""
+        return self.explanation(self._ask(head, relation, inverse), answer)
+
+    def why_not(self, head: str, relation: str, candidate: str, inverse: bool = False) -> "WhyNot":
+        """Where the attention of an entity that is not the first answer was lost."""
+        return self.reason_against(self._ask(head, relation, inverse), candidate)
+
+    def explanation(self, asked: Asked, answer: str | None = None) -> "Explanation":
+        """Why a question that was asked has an answer."""
+        from dpmpn.explain.explanation import Explanation
+        from dpmpn.explain.flow import AnswerFlow
+
+        entity = self._explained(asked, answer)
+        place = int(np.flatnonzero(asked.nodes == entity)[0])
+        (prediction,) = self._predictions(asked, np.array([place]), np.array([place + 1]))
+        return Explanation(
+            self._question_of(asked),
+            prediction,
+            self.config.asking_horizon(),
+            self.graph,
+            AnswerFlow.to(asked.flow, entity),
+        )
+
+    def reason_against(self, asked: Asked, candidate: str) -> "WhyNot":
+        """Where a candidate of a question that was asked lost its attention."""
+        from dpmpn.explain.why_not import why_not
+
+        return why_not(asked, self.graph.entities.id(candidate), self.graph, self.config.asking_horizon())
 
     def evaluate(
         self,
@@ -198,16 +213,72 @@ class Reasoner:
             return extended_network(*self._trained, self.graph)
         return _placed(self._fitted().network("best"), device)
 
-    def _answered(self, head: int, relation: int) -> "tuple[Answer, np.ndarray, ReasoningTrace | None]":
-        """The answer, the part of each node's attention that came through unseen entities, and the trace if made."""
+    def _ask(self, head: str, relation: str, inverse: bool) -> Asked:
+        """Ask one question, with its trace: that costs no more than without."""
         from dpmpn.model.unseen import through_unseen
 
-        batch = self.engine.asking_batch(np.array([head]), np.array([relation]))
-        if self.unseen is None:
-            answer = self.engine.answer(batch)
-            return answer, np.zeros(len(answer.nodes)), None
-        answer, trace = self.engine.trace(batch)
-        return answer, through_unseen(answer, trace, self.unseen), trace
+        source, asked = self._question(head, relation, inverse)
+        answer, trace = self.engine.trace(self.engine.asking_batch(np.array([source]), np.array([asked])))
+        probabilities = answer.attention.cpu().numpy()
+        order = np.argsort(-probabilities, kind="stable")
+        order = order[probabilities[order] > 0]
+        through = np.zeros(len(probabilities))
+        if self.unseen is not None:
+            through = through_unseen(answer, trace, self.unseen)
+        return Asked(
+            source, asked, inverse, answer.nodes[order], probabilities[order], through[order], trace
+        )
+
+    def _predictions(self, asked: Asked, places: np.ndarray, ranks: np.ndarray) -> list[Prediction]:
+        """Some of what a question reached, with the ranks to give them."""
+        nodes, names = asked.nodes[places], self.graph.entities
+        known = self._is_stated(("train",), asked.head, asked.relation, nodes)
+        held_out = self._held_out(asked.head, asked.relation, nodes, known)
+        return [
+            Prediction(
+                names.name(int(entity)),
+                float(asked.probabilities[place]),
+                int(rank),
+                bool(is_known),
+                names.label(int(entity)),
+                float(asked.through_unseen[place]),
+                split,
+            )
+            for place, entity, rank, is_known, split in zip(
+                places, nodes, ranks, known, held_out, strict=True
+            )
+        ]
+
+    def _explained(self, asked: Asked, answer: str | None) -> int:
+        """The entity to explain: the named one, or the first answer."""
+        names = self.graph.entities
+        if not self.graph.degree(asked.head):
+            raise DataError(
+                f"'{names.name(asked.head)}' has no facts in the graph, so attention cannot leave it: "
+                "there is nothing to explain; add facts about it with --add"
+            )
+        if answer is None:
+            return int(asked.nodes[0])
+        entity = names.id(answer)
+        if entity not in asked.nodes:
+            raise DataError(
+                f"no attention reached '{names.name(entity)}', so nothing carried it there; "
+                f"ask what it was lost to: --why-not '{answer}'"
+            )
+        return entity
+
+    def _question_of(self, asked: Asked) -> "Question":
+        from dpmpn.explain.explanation import Question
+
+        relation = int(self.graph.inverse[asked.relation]) if asked.inverse else asked.relation
+        entities, relations = self.graph.entities, self.graph.relation_names
+        return Question(
+            entities.name(asked.head),
+            relations.name(relation),
+            asked.inverse,
+            entities.label(asked.head),
+            relations.label(relation),
+        )
 
     def _fitted(self) -> "RunFolder":
         if self._run is None:

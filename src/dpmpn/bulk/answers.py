@@ -9,7 +9,8 @@ import polars as pl
 from dpmpn.data.dataset import SPLITS
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.evaluate.known import KnownAnswers
-from dpmpn.explain_path import strongest_paths
+from dpmpn.explain.flow import AnswerFlow, QueryFlow
+from dpmpn.explain.paths import strongest_paths
 from dpmpn.model.answer import Answer
 from dpmpn.model.trace import ReasoningTrace
 from dpmpn.model.unseen import through_unseen
@@ -146,10 +147,11 @@ class Answerer:
         self, trace: ReasoningTrace | None, query: np.ndarray, entities: np.ndarray
     ) -> list[list[dict]]:
         """The facts behind each answer, as `dpmpn predict --why --json` gives them."""
+        flows = {question: QueryFlow.of(trace, question) for question in np.unique(query).tolist()}  # type: ignore[arg-type]
         return [
             [
                 {"facts": [list(fact) for fact in path.facts], "share": float(f"{path.share:.{_DIGITS}g}")}
-                for path in strongest_paths(trace, question, entity, self._graph)  # type: ignore[arg-type]
+                for path in strongest_paths(AnswerFlow.to(flows[question], entity), self._graph)
             ]
             for question, entity in zip(query.tolist(), entities.tolist(), strict=True)
         ]

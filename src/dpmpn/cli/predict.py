@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dpmpn.bulk.queries import BulkReport
     from dpmpn.data.changed_graph import Changes
     from dpmpn.data.graph import KnowledgeGraph
-    from dpmpn.explain_path import Path as FactPath
+    from dpmpn.explain.paths import Path as FactPath
 
 _SHOWN_NEW = 3  # names of new entities
 _IMPORT_OPTION = "--(columns|skip-bad|format|separator|no-header|header|query)"
@@ -240,7 +240,7 @@ def _show(
 
 
 def _show_path(output: Output, path: "FactPath", graph: "KnowledgeGraph") -> None:
-    from dpmpn.explain_path import shown_facts
+    from dpmpn.explain.paths import shown_facts
 
     facts = "; ".join(" ".join(fact) for fact in shown_facts(graph, path))
     output.say(f"  {path.share:4.0%}  {facts or 'attention stayed at the head'}")

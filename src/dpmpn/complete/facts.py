@@ -9,7 +9,8 @@ from dpmpn.complete.questions import FIRST_HEAD_GROUP, QuestionList
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.evaluate.known import KnownAnswers
-from dpmpn.explain_path import Path, shown_facts, strongest_paths
+from dpmpn.explain.flow import AnswerFlow, QueryFlow
+from dpmpn.explain.paths import Path, shown_facts, strongest_paths
 from dpmpn.reasoner import Reasoner
 
 FACT = ["head", "relation", "tail"]
@@ -142,7 +143,8 @@ def _support(reasoner: Reasoner, facts: pl.DataFrame) -> list[list[str]]:
         heads, relations, answers = _asked(graph, facts.slice(start, _TRACED))
         trace = engine.trace(engine.asking_batch(heads, relations))[1]
         for query, answer in enumerate(answers.tolist()):
-            paths = strongest_paths(trace, query, answer, graph, PATHS)
+            flow = AnswerFlow.to(QueryFlow.of(trace, query), answer)
+            paths = strongest_paths(flow, graph, PATHS)
             texts.append([_chain(graph, path) for path in paths if path.facts])
     return texts
 

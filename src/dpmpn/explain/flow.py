@@ -1,0 +1,117 @@
+"""The attention of one query as it flowed from step to step, and the part of it that reached an answer."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpmpn.model.trace import ReasoningTrace, TraceStep
+
+
+@dataclass(frozen=True, eq=False)
+class StepFlow:
+    """The edges of one step of a query; heads and tails are places among the query's nodes."""
+
+    head: np.ndarray
+    relation: np.ndarray  # ids of the graph; its self-loop stands for attention that waited
+    tail: np.ndarray
+    flow: np.ndarray  # of a^{t+1}: flows into a node add up to its attention
+
+
+@dataclass(frozen=True, eq=False)
+class QueryFlow:
+    """What the steps of one query did."""
+
+    head: int  # place of the query's head among the nodes
+    nodes: np.ndarray  # entities that were ever scanned, ascending
+    attention: np.ndarray  # (steps + 1) x nodes: a^0 ... a^T
+    attended_from: np.ndarray  # steps x nodes
+    attended_to: np.ndarray  # steps x nodes
+    steps: tuple[StepFlow, ...]
+
+    @classmethod
+    def of(cls, trace: ReasoningTrace, query: int = 0) -> "QueryFlow":
+        """Read the flow of one query from the trace of a batch."""
+        slots = [slice(*step.slot_offsets[query : query + 2]) for step in trace.steps]
+        scanned = [step.slot_node[slot] for step, slot in zip(trace.steps, slots, strict=True)]
+        nodes = np.unique(np.concatenate([trace.heads[query : query + 1], *scanned]))
+        head = int(np.searchsorted(nodes, trace.heads[query]))
+        n_steps = len(trace.steps)
+        attention = np.zeros((n_steps + 1, len(nodes)))
+        attention[0, head] = 1.0
+        attended_from, attended_to = np.zeros((2, n_steps, len(nodes)), bool)
+        steps = []
+        for t, (step, slot) in enumerate(zip(trace.steps, slots, strict=True)):
+            places = np.searchsorted(nodes, step.slot_node[slot])
+            attention[t + 1, places] = step.slot_attention[slot]
+            attended_to[t, places] = step.attended_to[slot]
+            senders = slice(*np.searchsorted(step.from_query, [query, query + 1]))
+            attended_from[t, np.searchsorted(nodes, step.from_node[senders])] = True
+            steps.append(_step_flow(step, senders, nodes))
+        return cls(head, nodes, attention, attended_from, attended_to, tuple(steps))
+
+    def place(self, entity: int) -> int:
+        """Where an entity stands among the nodes, -1 if it was never scanned."""
+        at = int(np.searchsorted(self.nodes, entity))
+        return at if at < len(self.nodes) and self.nodes[at] == entity else -1
+
+
+def _step_flow(step: TraceStep, senders: slice, nodes: np.ndarray) -> StepFlow:
+    attention = step.from_attention[senders].astype(np.float64)
+    counts = np.diff(step.edge_offsets[senders.start : senders.stop + 1])
+    edges = slice(step.edge_offsets[senders.start], step.edge_offsets[senders.stop])
+    weights = attention / attention.sum() if len(attention) else attention
+    return StepFlow(
+        np.repeat(np.searchsorted(nodes, step.from_node[senders]), counts),
+        step.edge_relation[edges],
+        np.searchsorted(nodes, step.edge_tail[edges]),
+        step.transition[edges] * np.repeat(weights, counts),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerFlow:
+    """The part of each flow that reached one answer.
+
+    Of the attention at v after step t the part flow / (sum of flows into v) came along an edge. Back from the answer,
+    the part of the answer's attention that came along an edge is that times the part that was at v; parts of one step add
+    up to 1, and so do those at the nodes of one time.
+    """
+
+    query: QueryFlow
+    answer: int  # place among the nodes, -1 if it was never scanned
+
+    @classmethod
+    def to(cls, query: QueryFlow, entity: int) -> "AnswerFlow":
+        """The flow to an entity."""
+        return cls(query, query.place(entity))
+
+    @cached_property
+    def shares(self) -> tuple[np.ndarray, ...]:
+        """For each step, the part of the answer's attention that came along each of its edges."""
+        return self._parts[0]
+
+    @cached_property
+    def at(self) -> np.ndarray:
+        """The part of the answer's attention that was at each node at each time: (steps + 1) x nodes."""
+        return self._parts[1]
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+        n_steps, n_nodes = len(self.query.steps), len(self.query.nodes)
+        at = np.zeros((n_steps + 1, n_nodes))
+        at[n_steps, self.answer] = 1.0
+        shares = []
+        for t in reversed(range(n_steps)):
+            step = self.query.steps[t]
+            received = np.bincount(step.tail, step.flow, n_nodes)
+            per_flow = np.divide(at[t + 1], received, out=np.zeros(n_nodes), where=received > 0)
+            share = step.flow * per_flow[step.tail]
+            at[t] = np.bincount(step.head, share, n_nodes)
+            shares.append(share)
+        return tuple(reversed(shares)), at
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether any attention came to the answer."""
+        return self.answer >= 0 and bool(self.query.attention[-1, self.answer] > 0)
