@@ -10,7 +10,7 @@ import pytest
 import dpmpn
 from dpmpn.data.labels import Labels
 from dpmpn.data.measures.leakage import joined_pairs
-from dpmpn.explain_path import shown_facts
+from dpmpn.explain.paths import shown_facts
 from dpmpn.reasoner import suitable_config
 
 ROOT = Path(__file__).parent.parent

@@ -120,9 +120,8 @@ def test_answers_say_what_depends_on_unseen_entities(reasoner: dpmpn.Reasoner) -
     assert changed.predict("child0", "father").why("stranger")[-1].facts
 
 
-def test_changes_without_new_entities_need_no_trace(reasoner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_without_new_entities_make_nothing_unseen(reasoner) -> None:
     changed = reasoner.with_facts([("child7", "father", "father7")])
-    monkeypatch.setattr(changed.engine, "trace", lambda *_: pytest.fail("a trace was made"))
     assert all(p.through_unseen == 0 for p in changed.predict("child7", "father"))
 
 

@@ -42,6 +42,7 @@ class Asked:
     probabilities: np.ndarray
     through_unseen: np.ndarray
     trace: "ReasoningTrace"
+    stated: dict[str, np.ndarray]  # the answers that each split states
 
     @cached_property
     def flow(self) -> "QueryFlow":

@@ -107,14 +107,14 @@ class Reasoner:
             nodes = nodes[:0]
         places = np.arange(len(nodes))
         if new:
-            places = places[~self._is_stated(SPLITS, asked.head, asked.relation, nodes)]
+            places = places[~self._is_stated(asked, SPLITS, nodes)]
         places = places[:top]
         return Predictions(self._predictions(asked, places, np.arange(len(places)) + 1), self, asked)
 
     def explain(
         self, head: str, relation: str, answer: str | None = None, inverse: bool = False
     ) -> "Explanation":
-        """Why <head, relation, ?> has an answer, the first one if none is named; or, with `inverse`, <?, relation, head>."""
+        """Why <head, relation, ?>, or with `inverse` <?, relation, head>, has an answer, the first if none is named."""
         return self.explanation(self._ask(head, relation, inverse), answer)
 
     def why_not(self, head: str, relation: str, candidate: str, inverse: bool = False) -> "WhyNot":
@@ -225,15 +225,18 @@ class Reasoner:
         through = np.zeros(len(probabilities))
         if self.unseen is not None:
             through = through_unseen(answer, trace, self.unseen)
+        stated = {split: self._answers_of(split, source, asked) for split in SPLITS}
         return Asked(
-            source, asked, inverse, answer.nodes[order], probabilities[order], through[order], trace
+            source, asked, inverse, answer.nodes[order], probabilities[order], through[order], trace, stated
         )
 
     def _predictions(self, asked: Asked, places: np.ndarray, ranks: np.ndarray) -> list[Prediction]:
         """Some of what a question reached, with the ranks to give them."""
         nodes, names = asked.nodes[places], self.graph.entities
-        known = self._is_stated(("train",), asked.head, asked.relation, nodes)
-        held_out = self._held_out(asked.head, asked.relation, nodes, known)
+        known = self._is_stated(asked, ("train",), nodes)
+        held_out = np.full(len(nodes), "", object)
+        for split in SPLITS[1:]:
+            held_out[np.isin(nodes, asked.stated[split]) & ~known] = split
         return [
             Prediction(
                 names.name(int(entity)),
@@ -302,19 +305,10 @@ class Reasoner:
                 )
         return source, asked
 
-    def _is_stated(self, splits: Sequence[str], head: int, relation: int, answers: np.ndarray) -> np.ndarray:
+    def _is_stated(self, asked: Asked, splits: Sequence[str], answers: np.ndarray) -> np.ndarray:
         """Whether the graph or some splits state each answer."""
-        in_graph = self.graph.find_edges(np.array(head), np.array(relation), answers) >= 0
-        return in_graph | np.isin(
-            answers, np.concatenate([self._answers_of(split, head, relation) for split in splits])
-        )
-
-    def _held_out(self, head: int, relation: int, answers: np.ndarray, known: np.ndarray) -> list[str]:
-        """The split that states each answer, "" where none does or it is known."""
-        found = np.full(len(answers), "", object)
-        for split in SPLITS[1:]:
-            found[np.isin(answers, self._answers_of(split, head, relation)) & ~known] = split
-        return [str(split) for split in found]
+        in_graph = self.graph.find_edges(np.array(asked.head), np.array(asked.relation), answers) >= 0
+        return in_graph | np.isin(answers, np.concatenate([asked.stated[split] for split in splits]))
 
     def _answers_of(self, split: str, head: int, relation: int) -> np.ndarray:
         """The answers a split states, whichever way round; looking through it is quicker than an index for one."""

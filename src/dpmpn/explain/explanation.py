@@ -1,14 +1,22 @@
 """An explanation: what was asked and answered, and what carried the attention to the answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow
-from dpmpn.explain.paths import Fact, Path, fact_of, named_fact, path_of, strongest_walks
+from dpmpn.explain.paths import Fact, Path, fact_of, named_fact, named_paths, strongest_walks
 from dpmpn.explain.subgraph import Subgraph, full_subgraph, pruned_subgraph
 from dpmpn.predictions import Prediction
+
+if TYPE_CHECKING:
+    import networkx
+
+    from dpmpn.explain.why_not import WhyNot
 
 KEPT_SHARE = 0.9  # of the answer's attention: the paths of the pruned subgraph bring at least that much,
 KEPT_PATHS = 50  # if so many are enough
@@ -55,12 +63,12 @@ class Explanation:
 
     @cached_property
     def _walks(self) -> list:
-        return strongest_walks(self.flow, self.graph.self_loop, KEPT_PATHS, KEPT_SHARE)
+        return strongest_walks(self.flow, KEPT_PATHS, KEPT_SHARE)
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
         """The strongest paths from head to answer; the pruned subgraph is made of them."""
-        return tuple(path_of(self.graph, walk) for walk in self._walks)
+        return tuple(named_paths(self.graph, self._walks))
 
     @property
     def kept_share(self) -> float:
@@ -75,9 +83,7 @@ class Explanation:
     @cached_property
     def pruned(self) -> Subgraph:
         """What carried attention to this answer: the edges of the strongest paths."""
-        return pruned_subgraph(
-            self.flow, self.graph, (edge for walk in self._walks for edge in walk.edges)
-        )
+        return pruned_subgraph(self.flow, self.graph, (edge for walk in self._walks for edge in walk.edges))
 
     @cached_property
     def key_facts(self) -> tuple[KeyFact, ...]:
@@ -88,3 +94,56 @@ class Explanation:
                 shares[fact] = shares.get(fact, 0.0) + walk.share
         order = sorted(shares, key=lambda fact: (-shares[fact], fact))
         return tuple(KeyFact(named_fact(self.graph, fact), shares[fact]) for fact in order)
+
+    def text(self) -> str:
+        """The explanation in sentences."""
+        from dpmpn.explain.text import told
+
+        return told(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as values that JSON can hold; docs/explanation-format.md describes them."""
+        from dpmpn.explain.record import as_record
+
+        return as_record(self)
+
+    def to_networkx(self, full: bool = False) -> "networkx.MultiDiGraph":
+        """The pruned subgraph, or the full one, for networkx; edges point the way attention went."""
+        from dpmpn.explain.export import as_networkx
+
+        return as_networkx(self, full)
+
+    def svg(self) -> str:
+        """The picture of both subgraphs as SVG."""
+        from dpmpn.drawing.svg import draw_svg
+
+        return draw_svg(self)
+
+    def png(self) -> bytes:
+        """The picture of both subgraphs as PNG."""
+        from dpmpn.drawing.png import draw_png
+
+        return draw_png(self)
+
+    def html(self) -> str:
+        """A page of its own that plays the reasoning step by step."""
+        from dpmpn.drawing.page import draw_page
+
+        return draw_page(self)
+
+    def save(
+        self,
+        folder: str | FilePath,
+        formats: Sequence[str] = ("text", "json", "csv", "svg", "html", "dot"),
+        why_not: "Sequence[WhyNot]" = (),
+    ) -> list[FilePath]:
+        """Write it to files of a folder; formats are text, json, csv, svg, png, html and dot."""
+        from dpmpn.explain.save import save_explanation
+
+        return save_explanation(self, folder, formats, why_not)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the text and the picture."""
+        from html import escape
+
+        return f"<pre style='white-space: pre-wrap'>{escape(self.text())}</pre>{self.svg()}"

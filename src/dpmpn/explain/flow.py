@@ -1,5 +1,6 @@
 """The attention of one query as it flowed from step to step, and the part of it that reached an answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -47,7 +48,8 @@ class QueryFlow:
             attended_to[t, places] = step.attended_to[slot]
             senders = slice(*np.searchsorted(step.from_query, [query, query + 1]))
             attended_from[t, np.searchsorted(nodes, step.from_node[senders])] = True
-            steps.append(_step_flow(step, senders, nodes))
+            tails = places[step.edge_slot[_edges(step, senders)] - slot.start]
+            steps.append(_step_flow(step, senders, nodes, tails))
         return cls(head, nodes, attention, attended_from, attended_to, tuple(steps))
 
     def place(self, entity: int) -> int:
@@ -56,17 +58,32 @@ class QueryFlow:
         return at if at < len(self.nodes) and self.nodes[at] == entity else -1
 
 
-def _step_flow(step: TraceStep, senders: slice, nodes: np.ndarray) -> StepFlow:
+def _edges(step: TraceStep, senders: slice) -> slice:
+    return slice(step.edge_offsets[senders.start], step.edge_offsets[senders.stop])
+
+
+def _step_flow(step: TraceStep, senders: slice, nodes: np.ndarray, tails: np.ndarray) -> StepFlow:
     attention = step.from_attention[senders].astype(np.float64)
-    counts = np.diff(step.edge_offsets[senders.start : senders.stop + 1])
-    edges = slice(step.edge_offsets[senders.start], step.edge_offsets[senders.stop])
     weights = attention / attention.sum() if len(attention) else attention
+    counts = np.diff(step.edge_offsets[senders.start : senders.stop + 1])
+    edges = _edges(step, senders)
     return StepFlow(
         np.repeat(np.searchsorted(nodes, step.from_node[senders]), counts),
         step.edge_relation[edges],
-        np.searchsorted(nodes, step.edge_tail[edges]),
+        tails,
         step.transition[edges] * np.repeat(weights, counts),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class EdgesInTime:
+    """Some edges of a query, each once and sorted by head, relation and tail, with what is theirs at each step."""
+
+    head: np.ndarray  # places among the query's nodes
+    relation: np.ndarray
+    tail: np.ndarray
+    flow: np.ndarray  # edges x steps
+    share: np.ndarray  # edges x steps: parts of the answer's attention
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +91,8 @@ class AnswerFlow:
     """The part of each flow that reached one answer.
 
     Of the attention at v after step t the part flow / (sum of flows into v) came along an edge. Back from the answer,
-    the part of the answer's attention that came along an edge is that times the part that was at v; parts of one step add
-    up to 1, and so do those at the nodes of one time.
+    the part of the answer's attention that came along an edge is that times the part that was at v; parts of one step
+    add up to 1, and so do those at the nodes of one time.
     """
 
     query: QueryFlow
@@ -110,6 +127,33 @@ class AnswerFlow:
             at[t] = np.bincount(step.head, share, n_nodes)
             shares.append(share)
         return tuple(reversed(shares)), at
+
+    def edges(self, chosen: Sequence[np.ndarray]) -> EdgesInTime:
+        """Put together what some edges of each step, by their places, brought over time."""
+        steps = list(zip(self.query.steps, self.shares, chosen, strict=True))
+        time = np.repeat(np.arange(len(steps)), [len(places) for places in chosen])
+        head, relation, tail, flow, share = (
+            np.concatenate(columns)
+            for columns in zip(
+                *(
+                    (
+                        step.head[at],
+                        step.relation[at].astype(np.int64),
+                        step.tail[at],
+                        step.flow[at],
+                        share[at],
+                    )
+                    for step, share, at in steps
+                ),
+                strict=True,
+            )
+        )
+        n_nodes, n_relations = len(self.query.nodes), int(relation.max(initial=0)) + 1
+        key, place = np.unique((head * n_relations + relation) * n_nodes + tail, return_inverse=True)
+        over_time = np.zeros((2, len(key), len(steps)))
+        over_time[:, place, time] = flow, share
+        rest, tails = np.divmod(key, n_nodes)
+        return EdgesInTime(*np.divmod(rest, n_relations), tails, *over_time)
 
     @property
     def is_reached(self) -> bool:

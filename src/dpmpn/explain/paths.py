@@ -1,5 +1,6 @@
 """The chains of facts along which the attention came from a query's head to an answer."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,10 +35,10 @@ class Walk:
 
 def strongest_paths(flow: AnswerFlow, graph: KnowledgeGraph, top: int = 3) -> list[Path]:
     """The chains of facts that brought the answer most of its attention, strongest first."""
-    return [path_of(graph, walk) for walk in strongest_walks(flow, graph.self_loop, top)]
+    return named_paths(graph, strongest_walks(flow, top))
 
 
-def strongest_walks(flow: AnswerFlow, self_loop: int, most: int, enough: float = 1.0) -> list[Walk]:
+def strongest_walks(flow: AnswerFlow, most: int, enough: float = 1.0) -> list[Walk]:
     """The strongest simple paths, until there are `most` or they brought `enough` of the answer's attention.
 
     Walks that differ only in when they waited, or in detours from which they returned, are one path, and their
@@ -45,47 +46,41 @@ def strongest_walks(flow: AnswerFlow, self_loop: int, most: int, enough: float =
     """
     if not flow.is_reached:
         return []
-    nodes, heads, relations, tails, passing = _carrying_edges(flow)
-    offsets = np.searchsorted(heads, np.arange(len(nodes) + 1))
-    start, end = np.searchsorted(nodes, [flow.query.head, flow.answer])
-    before, through, ends, shares = simple_paths(
-        start, end, offsets, heads, tails, passing, most, enough, _NEGLIGIBLE, _MAX_LOOKS
+    edges = flow.edges([np.flatnonzero(share > _NEGLIGIBLE) for share in flow.shares])
+    # Of what was at the head and came to the answer, the part that took the edge, at each step.
+    there = flow.at[:-1, edges.head].T
+    passing = np.divide(edges.share, there, out=np.zeros_like(there), where=edges.share > 0)
+    nodes, ends = np.unique(
+        np.concatenate([[flow.query.head, flow.answer], edges.head, edges.tail]), return_inverse=True
     )
-    entities = flow.query.nodes[nodes]
-    walks = []
-    for last, share in zip(ends.tolist(), shares.tolist(), strict=True):
-        edges: list[Edge] = []
-        while before[last] >= 0:
-            edge = through[last]
-            edges.append((int(entities[heads[edge]]), int(relations[edge]), int(entities[tails[edge]])))
-            last = before[last]
-        walks.append(Walk(tuple(reversed(edges)), share))
-    return walks
+    heads, tails = np.split(ends[2:], 2)
+    before, through, last, shares = simple_paths(
+        ends[0], ends[1], np.searchsorted(heads, np.arange(len(nodes) + 1)), heads, tails, passing,
+        most, enough, _NEGLIGIBLE, _MAX_LOOKS,
+    )  # fmt: skip
+    entities = flow.query.nodes
+    triples = np.stack([entities[edges.head], edges.relation, entities[edges.tail]], 1)
+    return [
+        Walk(_edges(triples, before, through, beginning), share)
+        for beginning, share in zip(last.tolist(), shares.tolist(), strict=True)
+    ]
 
 
-def _carrying_edges(flow: AnswerFlow) -> tuple[np.ndarray, ...]:
-    """The edges that brought the answer attention, sorted by head: nodes, heads, relations, tails, passing.
-
-    `passing` holds for each step the part of what was at the head, and came to the answer, that took the edge.
-    """
-    carrying = [np.flatnonzero(share > _NEGLIGIBLE) for share in flow.shares]
-    steps = list(zip(flow.query.steps, flow.shares, carrying, strict=True))
-    time = np.repeat(np.arange(len(steps)), [len(edges) for edges in carrying])
-    head = np.concatenate([step.head[edges] for step, _, edges in steps])
-    relation = np.concatenate([step.relation[edges] for step, _, edges in steps]).astype(np.int64)
-    tail = np.concatenate([step.tail[edges] for step, _, edges in steps])
-    share = np.concatenate([share[edges] for _, share, edges in steps])
-    nodes = np.unique(np.concatenate([[flow.query.head, flow.answer], head, tail]))
-    head_at, tail_at = np.searchsorted(nodes, head), np.searchsorted(nodes, tail)
-    edges, place = np.unique(np.stack([head_at, relation, tail_at], 1), axis=0, return_inverse=True)
-    passing = np.zeros((len(edges), len(steps)))
-    passing[place.ravel(), time] = share / flow.at[time, head]
-    return nodes, *edges.T.copy(), passing
+def _edges(triples: np.ndarray, before: np.ndarray, through: np.ndarray, beginning: int) -> tuple[Edge, ...]:
+    """The edges of a path, from its last beginning back to the head."""
+    edges: list[Edge] = []
+    while before[beginning] >= 0:
+        head, relation, tail = triples[through[beginning]].tolist()
+        edges.append((head, relation, tail))
+        beginning = before[beginning]
+    return tuple(reversed(edges))
 
 
-def path_of(graph: KnowledgeGraph, walk: Walk) -> Path:
-    """The facts of a walk by their names."""
-    return Path(tuple(named_fact(graph, fact_of(graph, edge)) for edge in walk.edges), walk.share)
+def named_paths(graph: KnowledgeGraph, walks: Iterable[Walk]) -> list[Path]:
+    """The facts of walks by their names."""
+    walks = list(walks)
+    facts = {edge: named_fact(graph, fact_of(graph, edge)) for walk in walks for edge in walk.edges}
+    return [Path(tuple(facts[edge] for edge in walk.edges), walk.share) for walk in walks]
 
 
 def shown_facts(graph: KnowledgeGraph, path: Path) -> tuple[Fact, ...]:

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.explain.flow import AnswerFlow, QueryFlow
+from dpmpn.explain.flow import AnswerFlow, EdgesInTime, QueryFlow
 from dpmpn.explain.paths import Edge as EdgeIds
 from dpmpn.explain.paths import Fact, is_inverse
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """An entity and the attention it had."""
 
     name: str
@@ -22,8 +22,7 @@ class Node:
     waited: tuple[float, ...]  # attention that its self-loop kept here, at each step
 
 
-@dataclass(frozen=True)
-class Edge:
+class Edge(NamedTuple):
     """A fact as attention went along it, in one of its two directions."""
 
     source: int  # places among the nodes: attention went from source to target
@@ -54,85 +53,80 @@ class Subgraph:
 
 
 def full_subgraph(flow: AnswerFlow, graph: KnowledgeGraph, max_attending_from: int) -> Subgraph:
-    """The attending-from nodes of every step, the best nodes after the last, and the edges between consecutive steps."""
+    """The nodes attended from at every step, the best after the last, and the edges between consecutive steps."""
     query = flow.query
     last = np.zeros(len(query.nodes), bool)
     best = np.argsort(-query.attention[-1], kind="stable")[:max_attending_from]
     last[best[query.attention[-1, best] > 0]] = True
     last[flow.answer] = True
     receiving = [*query.attended_from[1:], last]
-    chosen = [np.flatnonzero(kept[step.tail]) for step, kept in zip(query.steps, receiving, strict=True)]
-    nodes = np.flatnonzero(query.attended_from.any(0) | last)
-    return _subgraph(flow, graph, nodes, chosen)
+    chosen = [
+        np.flatnonzero(kept[step.tail] & (step.relation != graph.self_loop))
+        for step, kept in zip(query.steps, receiving, strict=True)
+    ]
+    return _subgraph(flow, graph, np.flatnonzero(query.attended_from.any(0) | last), flow.edges(chosen))
 
 
 def pruned_subgraph(flow: AnswerFlow, graph: KnowledgeGraph, edges: Iterable[EdgeIds]) -> Subgraph:
     """The subgraph of some edges: their nodes, and what flowed along them."""
-    kept = set(edges)
-    ends = {entity for head, _, tail in kept for entity in (head, tail)}
     query = flow.query
-    nodes = np.unique([query.head, flow.answer, *(query.place(entity) for entity in ends)])
+    kept = np.array([*edges], np.int64).reshape(-1, 3)
+    head, relation, tail = (
+        np.searchsorted(query.nodes, kept[:, 0]),
+        kept[:, 1],
+        np.searchsorted(query.nodes, kept[:, 2]),
+    )
+    keys = _keys(query, graph, head, relation, tail)
     chosen = [
-        np.array([e for e in np.flatnonzero(_is_any(step, query, kept)) if _ids(step, query, e) in kept], int)
+        np.flatnonzero(np.isin(_keys(query, graph, step.head, step.relation, step.tail), keys))
         for step in query.steps
     ]
-    return _subgraph(flow, graph, nodes, chosen)
+    nodes = np.unique(np.concatenate([[query.head, flow.answer], head, tail]))
+    return _subgraph(flow, graph, nodes, flow.edges(chosen))
 
 
-def _is_any(step, query: QueryFlow, kept: set[EdgeIds]) -> np.ndarray:  # type: ignore[no-untyped-def]
-    """Edges that may be among the kept ones: both ends are ends of one."""
-    heads = np.zeros(len(query.nodes), bool)
-    tails = np.zeros(len(query.nodes), bool)
-    for head, _, tail in kept:
-        heads[query.place(head)] = tails[query.place(tail)] = True
-    return heads[step.head] & tails[step.tail]
+def _keys(
+    query: QueryFlow, graph: KnowledgeGraph, head: np.ndarray, relation: np.ndarray, tail: np.ndarray
+) -> np.ndarray:
+    """Each edge as one number."""
+    return (head * (graph.n_relations + 1) + relation.astype(np.int64)) * len(query.nodes) + tail
 
 
-def _ids(step, query: QueryFlow, edge: int) -> EdgeIds:  # type: ignore[no-untyped-def]
-    return int(query.nodes[step.head[edge]]), int(step.relation[edge]), int(query.nodes[step.tail[edge]])
-
-
-def _subgraph(
-    flow: AnswerFlow, graph: KnowledgeGraph, nodes: np.ndarray, chosen: list[np.ndarray]
-) -> Subgraph:
-    """Of some nodes and, for each step, some of its edges; their self-loops are the nodes' waiting."""
-    query, n_steps = flow.query, len(chosen)
-    waited = np.zeros((len(query.nodes), n_steps))
-    flows: dict[EdgeIds, np.ndarray] = {}
-    for t, (step, share, edges) in enumerate(zip(query.steps, flow.shares, chosen, strict=True)):
-        loops = np.flatnonzero(step.relation == graph.self_loop)
-        waited[step.head[loops], t] = step.flow[loops]
-        edges = edges[step.relation[edges] != graph.self_loop]
-        columns = (step.head[edges], step.relation[edges], step.tail[edges], step.flow[edges], share[edges])
-        for head, relation, tail, amount, part in zip(*(c.tolist() for c in columns), strict=True):
-            if (head, relation, tail) not in flows:
-                flows[head, relation, tail] = np.zeros((2, n_steps))
-            flows[head, relation, tail][:, t] = amount, part
-    names = graph.entities
-    shown = tuple(
-        Node(
-            names.name(entity),
-            names.label(entity),
-            tuple(query.attention[:, place].tolist()),
-            tuple(flow.at[:, place].tolist()),
-            tuple(waited[place].tolist()),
-        )
-        for place, entity in zip(nodes.tolist(), query.nodes[nodes].tolist(), strict=True)
+def _subgraph(flow: AnswerFlow, graph: KnowledgeGraph, nodes: np.ndarray, edges: EdgesInTime) -> Subgraph:
+    query, names = flow.query, graph.entities
+    entities = query.nodes[nodes].tolist()
+    shown = map(
+        Node,
+        [names.name(entity) for entity in entities],
+        [names.label(entity) for entity in entities],
+        *(map(tuple, over_time.T[nodes].tolist()) for over_time in (query.attention, flow.at)),
+        map(tuple, _waited(query, graph.self_loop)[nodes].tolist()),
     )
-    place_of = {place: at for at, place in enumerate(nodes.tolist())}
-    return Subgraph(
-        shown,
-        tuple(
-            _edge(graph, place_of[head], relation, place_of[tail], flows[head, relation, tail])
-            for head, relation, tail in sorted(flows)
+    relations = {relation: _named(graph, relation) for relation in np.unique(edges.relation).tolist()}
+    places = [np.searchsorted(nodes, end).tolist() for end in (edges.head, edges.tail)]
+    lines = map(
+        lambda source, target, relation, flow, share: Edge(
+            source, target, *relations[relation], tuple(flow), tuple(share)
         ),
+        *places,
+        edges.relation.tolist(),
+        edges.flow.tolist(),
+        edges.share.tolist(),
     )
+    return Subgraph(tuple(shown), tuple(lines))
 
 
-def _edge(graph: KnowledgeGraph, source: int, relation: int, target: int, flows: np.ndarray) -> Edge:
+def _waited(query: QueryFlow, self_loop: int) -> np.ndarray:
+    """Attention that the self-loop of each node kept there: nodes x steps."""
+    waited = np.zeros((len(query.nodes), len(query.steps)))
+    for t, step in enumerate(query.steps):
+        loops = np.flatnonzero(step.relation == self_loop)
+        waited[step.head[loops], t] = step.flow[loops]
+    return waited
+
+
+def _named(graph: KnowledgeGraph, relation: int) -> tuple[str, str, bool]:
+    """Name and label of a fact's relation, and whether the edge goes against the fact."""
     backwards = is_inverse(graph, relation)
     forward = int(graph.inverse[relation]) if backwards else relation
-    names = graph.relation_names
-    return Edge(
-        source, target, names.name(forward), names.label(forward), backwards, *map(tuple, flows.tolist())
-    )
+    return graph.relation_names.name(forward), graph.relation_names.label(forward), backwards

@@ -1,0 +1,183 @@
+"""Families with planted rules: graphs where it is known which facts prove each answer, to judge explanations by."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dpmpn.data.dataset import SPLITS, Dataset, dataset_from_tuples
+from dpmpn.data.graph import KnowledgeGraph
+
+Fact = tuple[str, str, str]  # head, relation and tail
+
+RULES: dict[str, tuple[str, ...]] = {
+    "grandparent_of": ("parent_of", "parent_of"),
+    "uncle_of": ("brother_of", "parent_of"),
+    "learnt_in": ("apprenticed_to", "works_at", "located_in"),
+}
+"""The relation each rule derives, and the chain of stated relations that it follows from."""
+
+DISTRACTORS = ("friend_of", "works_with", "married_to", "lives_in")
+"""Relations that stand in no rule."""
+
+_WOMEN = ("Ada", "Clara", "Edith", "Flora", "Greta", "Ida", "Judith", "Lena", "Maria", "Nora", "Rosa", "Vera")
+_MEN = ("Albert", "Bruno", "Carl", "David", "Emil", "Felix", "Hugo", "Jonas", "Leo", "Max", "Oscar", "Paul")
+_GENERATIONS = 4
+_CHILDREN = (2, 3, 3)  # of a couple
+_OF_BOTH = 0.3  # of them; the others are of one of the two, so that marriage proves no parent
+_BROTHERS_STATED = 0.6  # so that common parents prove no brother
+_HELD_OUT = {"valid": 0.1, "test": 0.2}  # of the facts of each rule
+
+
+@dataclass(frozen=True, eq=False)
+class PlantedRules:
+    """Stated facts, the facts that the rules derive from them, and what proves each of these."""
+
+    stated: tuple[Fact, ...]
+    proofs: Mapping[Fact, tuple[frozenset[Fact], ...]]  # of each derived fact: every set of stated facts that does
+    splits: Mapping[str, tuple[Fact, ...]]  # the derived facts of train, valid and test
+    name: str = "families"
+
+    def dataset(self, derived_in_graph: bool = False) -> Dataset:
+        """The graph of the stated facts, and the derived ones as the questions that are asked on it.
+
+        Derived facts are no edges, so nothing but the planted chain leads surely to an answer. With `derived_in_graph` it
+        is an ordinary dataset: those of train are edges, a sibling's grandparent is one more reason, and all
+        facts are asked for in training.
+        """
+        train, valid, test = (self.splits[split] for split in SPLITS)
+        whole = dataset_from_tuples([*self.stated, *train], valid, test, self.name)
+        if derived_in_graph:
+            return whole
+        names = whole.graph.relation_names.names[: whole.graph.n_forward]
+        stated, asked = np.split(whole.train, [len(self.stated)])
+        return replace(
+            whole, graph=KnowledgeGraph.from_ids(stated, whole.graph.entities, names), train=asked
+        )
+
+
+def family_graph(n_families: int = 40, seed: int = 0) -> PlantedRules:
+    """Families of four generations, their trades and their towns, and what the rules derive; the same for the same seed."""
+    world = _World(np.random.default_rng(seed))
+    for _ in range(n_families):
+        world.add_family()
+    world.add_trades()
+    world.add_distractors()
+    stated = tuple(world.facts)
+    proofs = {fact: sets for rule in RULES for fact, sets in proofs_of(rule, stated).items()}
+    return PlantedRules(stated, proofs, _split(proofs, world.rng), f"families-{n_families}-{seed}")
+
+
+def proofs_of(rule: str, stated: Iterable[Fact]) -> dict[Fact, tuple[frozenset[Fact], ...]]:
+    """All facts that a rule derives from stated ones, each with the chains that prove it."""
+    edges: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for head, relation, tail in stated:
+        edges[head, relation].append(tail)
+    first, *rest = RULES[rule]
+    chains = [((head, first, tail),) for (head, relation), tails in edges.items() if relation == first for tail in tails]
+    for relation in rest:
+        chains = [
+            (*chain, (chain[-1][2], relation, tail)) for chain in chains for tail in edges[chain[-1][2], relation]
+        ]
+    proofs: dict[Fact, list[frozenset[Fact]]] = defaultdict(list)
+    for chain in chains:
+        proofs[chain[0][0], rule, chain[-1][2]].append(frozenset(chain))
+    return {fact: tuple(sets) for fact, sets in proofs.items() if fact[0] != fact[2]}
+
+
+def _split(derived: Iterable[Fact], rng: np.random.Generator) -> dict[str, tuple[Fact, ...]]:
+    """Part the facts of each rule between the splits."""
+    parts: dict[str, list[Fact]] = {split: [] for split in SPLITS}
+    by_rule: dict[str, list[Fact]] = defaultdict(list)
+    for fact in derived:
+        by_rule[fact[1]].append(fact)
+    for facts in by_rule.values():
+        order = [facts[i] for i in rng.permutation(len(facts))]
+        for split, share in _HELD_OUT.items():
+            count = round(share * len(facts))
+            parts[split] += order[:count]
+            order = order[count:]
+        parts["train"] += order
+    return {split: tuple(facts) for split, facts in parts.items()}
+
+
+@dataclass(eq=False)
+class _World:
+    """People, places and the facts stated of them, as they are drawn."""
+
+    rng: np.random.Generator
+    facts: dict[Fact, None] = field(default_factory=dict)  # in order, each once
+    people: list[str] = field(default_factory=list)
+    families: list[list[str]] = field(default_factory=list)
+
+    def state(self, head: str, relation: str, tail: str) -> None:
+        if head != tail:
+            self.facts[head, relation, tail] = None
+
+    def add_family(self) -> None:
+        """Couples and their children; who marries in has no parents here."""
+        self.families.append([])
+        generation = [self._person()]
+        for _ in range(_GENERATIONS - 1):
+            generation = [child for parent in generation for child in self._children(parent)]
+
+    def add_trades(self) -> None:
+        """Masters, workshops and where they are; half of the masters and a third of the workshops lead nowhere."""
+        n = len(self.people)
+        masters = self._some(self.people, n // 6)
+        workshops = [f"Workshop {i}" for i in range(n // 12)]
+        for master in masters[::2]:
+            self.state(master, "works_at", self._any(workshops))
+        for at, workshop in enumerate(workshops):
+            if at % 3:
+                self.state(workshop, "located_in", self._any(self._towns))
+        for person in self._some(self.people, n // 2):
+            for master in self._some(masters, 2):
+                self.state(person, "apprenticed_to", master)
+
+    def add_distractors(self) -> None:
+        """Friends, half of them in the family, colleagues and homes."""
+        for family in self.families:
+            for person in family:
+                self.state(person, "friend_of", self._any(family))
+                self.state(person, "friend_of", self._any(self.people))
+                self.state(person, "works_with", self._any(family))
+                self.state(person, "works_with", self._any(self.people))
+                self.state(person, "lives_in", self._any(self._towns))
+
+    @property
+    def _towns(self) -> list[str]:
+        return [f"Town {i}" for i in range(max(len(self.people) // 20, 2))]
+
+    def _children(self, parent: str) -> list[str]:
+        partner = self._person(man=not _is_man(parent))
+        self.state(parent, "married_to", partner)
+        children = [self._person() for _ in range(self._any(_CHILDREN))]
+        for child in children:
+            one = (self._any((parent, partner)),)
+            for of in (parent, partner) if self.rng.random() < _OF_BOTH else one:
+                self.state(of, "parent_of", child)
+        for brother in filter(_is_man, children):
+            for other in children:
+                if self.rng.random() < _BROTHERS_STATED:
+                    self.state(brother, "brother_of", other)
+        return children
+
+    def _person(self, man: bool | None = None) -> str:
+        man = bool(self.rng.random() < 0.5) if man is None else man
+        person = f"{self._any(_MEN if man else _WOMEN)} {len(self.people)}"
+        self.people.append(person)
+        self.families[-1].append(person)
+        return person
+
+    def _any(self, among: Sequence[Any]) -> Any:
+        return among[int(self.rng.integers(len(among)))]
+
+    def _some(self, among: Sequence[str], count: int) -> list[str]:
+        return [among[i] for i in self.rng.permutation(len(among))[:count]]
+
+
+def _is_man(person: str) -> bool:
+    return person.split()[0] in _MEN
