@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ from dpmpn.predictions import Asked, Prediction, Predictions
 
 # What needs torch is imported where it is used: the command line's help need not wait for it.
 if TYPE_CHECKING:
+    import polars as pl
+
     from dpmpn.data.changed_graph import Changes, Facts
     from dpmpn.explain.explanation import Explanation, Question
     from dpmpn.explain.why_not import WhyNot
@@ -92,6 +95,16 @@ class Reasoner:
         changed._dataset, changed.changes = changed_dataset(self.dataset, add, remove)
         changed._trained = trained
         return changed
+
+    def with_labels(self, labels: "str | FilePath | pl.DataFrame") -> "Reasoner":
+        """The same model with what its entities and relations are called, from a file as `dpmpn import` takes it."""
+        from dpmpn.data.importing.label_files import read_labels
+
+        frame = read_labels(labels) if isinstance(labels, str | FilePath) else labels
+        labelled = copy(self)
+        labelled._forget()
+        labelled._dataset = replace(self.dataset, graph=self.graph.labelled(frame))
+        return labelled
 
     def predict(
         self, head: str, relation: str, top: int = 10, inverse: bool = False, new: bool = False

@@ -149,7 +149,7 @@ class _World:
 
     @property
     def _towns(self) -> list[str]:
-        return [f"Town {i}" for i in range(max(len(self.people) // 20, 2))]
+        return [f"Town {i}" for i in range(max(len(self.people) // 10, 2))]
 
     def _children(self, parent: str) -> list[str]:
         partner = self._person(man=not _is_man(parent))

@@ -17,6 +17,7 @@ _BOLD = 1.14  # as much wider than the plain letters
 _BREAKS = "_/:.-, "  # a line may end after these
 ELLIPSIS = "…"
 NO_NAME = "(no name)"
+_LONGEST = 400  # letters: no label shows more
 
 
 def readable(text: str) -> str:
@@ -49,12 +50,11 @@ def _character_width(character: str) -> float:
 def broken(text: str, most_width: float, most_lines: int, size: float, bold: bool = False) -> tuple[str, ...]:
     """The lines of a text, none wider than given; nothing is dropped unless it needs too many, then its middle is."""
     text = readable(text)
-    lines = _even_lines(text, most_width, most_lines, size, bold)
-    kept = len(text)
-    while len(lines) > most_lines and kept > 1:
-        kept -= 1 + (kept > 200) * (kept // 4)  # names of thousands of letters are first cut in strides
-        lines = _even_lines(_without_middle(text, kept), most_width, most_lines, size, bold)
-    return lines
+    if len(text) <= _LONGEST:
+        lines = _even_lines(text, most_width, most_lines, size, bold)
+        if len(lines) <= most_lines:
+            return lines
+    return _shortened(text, most_width, most_lines, size, bold)
 
 
 def _even_lines(text: str, most_width: float, most_lines: int, size: float, bold: bool) -> tuple[str, ...]:
@@ -76,13 +76,11 @@ def _filled(text: str, most_width: float, size: float, bold: bool) -> tuple[str,
                 lines.append(line.rstrip())
                 line = ""
             else:  # a piece that is wider than a line is broken anywhere
-                fits = 1
-                while fits < len(piece) and text_width(piece[: fits + 1], size, bold) <= most_width:
-                    fits += 1
-                if fits == len(piece):
+                fitting = _front(piece, most_width, size, bold)
+                if fitting == piece:
                     break
-                lines.append(piece[:fits])
-                piece = piece[fits:]
+                lines.append(fitting)
+                piece = piece[len(fitting) :]
         line += piece
     return (*lines, line.rstrip()) if line.strip() else tuple(lines)
 
@@ -97,9 +95,35 @@ def _pieces(text: str) -> list[str]:
     return [*pieces, text[start:]]
 
 
-def _without_middle(text: str, kept: int) -> str:
-    front = (kept + 1) // 2
-    back = text[len(text) - (kept - front) :]
-    while back and unicodedata.category(back[0]) in ("Mn", "Me", "Cf"):
+def _shortened(text: str, most_width: float, most_lines: int, size: float, bold: bool) -> tuple[str, ...]:
+    """As much of the front as the first lines hold, an ellipsis, and as much of the end as the last line holds."""
+    if most_lines == 1:
+        front = _front(text, most_width * 0.45, size, bold)
+        return (front + ELLIPSIS + _back(text, most_width - text_width(front + ELLIPSIS, size, bold), size, bold),)
+    above = _filled(text[:_LONGEST], most_width, size, bold)[: most_lines - 1]
+    room = most_width - text_width(ELLIPSIS, size, bold)
+    beginning = sum(map(len, above[:-1]))
+    cut = _front(text[beginning:].lstrip(), room, size, bold) + ELLIPSIS
+    return (*above[:-1], cut, _back(text, most_width, size, bold))
+
+
+def _front(text: str, room: float, size: float, bold: bool) -> str:
+    fits = 1
+    while fits < len(text) and text_width(text[: fits + 1], size, bold) <= room:
+        fits += 1
+    return text[:fits]
+
+
+def _back(text: str, room: float, size: float, bold: bool) -> str:
+    """The end of a text, from after a place where a line may end if there is one near."""
+    fits = 1
+    while fits < len(text) and text_width(text[-fits - 1 :], size, bold) <= room:
+        fits += 1
+    back = text[-fits:]
+    for at in range(1, len(back) // 2):
+        if back[at - 1] in _BREAKS and back[at] not in _BREAKS:
+            back = back[at:]
+            break
+    while unicodedata.category(back[0]) in ("Mn", "Me", "Cf") and len(back) > 1:
         back = back[1:]  # an accent without its letter
-    return text[:front] + ELLIPSIS + back
+    return back

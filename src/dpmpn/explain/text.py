@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from unicodedata import category
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.explanation import Explanation
@@ -18,10 +19,8 @@ _NEGLIGIBLE = 0.0005  # parts that no percentage shows
 class Way:
     """Paths along the same entities: parallel facts, such as a fact and its reverse, make otherwise equal ones."""
 
-    entities: tuple[str, ...]  # from head to answer
+    hops: list[dict[Fact, None]]  # the facts of each, those of stronger paths first
     share: float = 0.0
-    hops: list[dict[Fact, None]] = field(default_factory=list)  # the facts of each hop, those of strong paths first
-    paths: int = 0
 
 
 def told(explanation: Explanation) -> str:
@@ -29,8 +28,9 @@ def told(explanation: Explanation) -> str:
     names = ShownNames(explanation)
     question, answer = explanation.question, explanation.answer
     query = (question.head, question.relation, answer.answer)
+    asked = (names.exact(question.head), names.relation(question.relation), "?")
     lines = [
-        f"Question: {question}",
+        f"Question: <{', '.join(asked[::-1] if question.inverse else asked)}>",
         *_answer(explanation, names),
         "",
         *_carried(explanation, names),
@@ -48,9 +48,8 @@ def ways_of(explanation: Explanation) -> list[Way]:
     ways: dict[tuple[str, ...], Way] = {}
     for path in explanation.paths:
         entities = entities_along(explanation.question.head, path)
-        way = ways.setdefault(entities, Way(entities, hops=[{} for _ in path.facts]))
+        way = ways.setdefault(entities, Way([{} for _ in path.facts]))
         way.share += path.share
-        way.paths += 1
         for hop, fact in zip(way.hops, path.facts, strict=True):
             hop[fact] = None
     return sorted(ways.values(), key=lambda way: -way.share)
@@ -76,11 +75,11 @@ class ShownNames:
     def entity(self, name: str) -> str:
         """An entity in a sentence."""
         label = entity_label(self._graph, name)
-        return label if self._uses[label] < 2 else _both(label, name)
+        return one_line(label) if self._uses[label] < 2 else _both(label, name)
 
     def relation(self, name: str) -> str:
         """A relation in a sentence."""
-        return relation_label(self._graph, name)
+        return one_line(relation_label(self._graph, name))
 
     def exact(self, entity: str) -> str:
         """An entity with its identifier where it has a label."""
@@ -89,7 +88,7 @@ class ShownNames:
     def exactly(self, fact: Sequence[str]) -> tuple[str, str, str]:
         """A fact with the identifiers of all that has a label."""
         head, relation, tail = fact
-        return self.exact(head), _both(self.relation(relation), relation), self.exact(tail)
+        return self.exact(head), _both(relation_label(self._graph, relation), relation), self.exact(tail)
 
 
 def entity_label(graph: KnowledgeGraph, name: str) -> str:
@@ -101,6 +100,11 @@ def relation_label(graph: KnowledgeGraph, name: str) -> str:
     """What to show for a relation: its label, or its name where it has none."""
     names = graph.relation_names
     return names.label(names.id(name, "relation")) if names.has_labels else name
+
+
+def one_line(text: str) -> str:
+    """A name with its control characters spelled out: it may come from anywhere, and stays in its line."""
+    return "".join(c.encode("unicode_escape").decode() if category(c) == "Cc" else c for c in text)
 
 
 def percent(part: float) -> str:
@@ -136,54 +140,65 @@ def _stated(known: bool, held_out: str) -> str:
     if held_out:
         split = "validation" if held_out == "valid" else held_out
         return f"The graph does not state this fact; it is one of the {split} facts that were held out."
-    return "No one stated this fact: neither the graph nor the facts held out from it."
+    return "Nothing states this fact: neither the graph nor the facts held out from it."
 
 
 def _carried(explanation: Explanation, names: ShownNames) -> list[str]:
-    """The strongest ways as sentences, and what the others brought."""
-    head, end = (
-        names.entity(name) for name in (explanation.question.head, explanation.answer.answer)
-    )
+    """The strongest ways as sentences, and what they brought together."""
+    head, answer = explanation.question.head, explanation.answer.answer
     steps = "1 step" if explanation.n_steps == 1 else f"{explanation.n_steps} steps"
-    ways = ways_of(explanation)
-    shown = ways[:SHOWN_WAYS]
-    if explanation.question.head == explanation.answer.answer:
-        introduction = f"Of the attention at {end} after {steps}, these parts stayed at the head of the question:"
-    else:
-        introduction = f"In {steps} attention went from {head} to {end}; of what arrived there"
-    lines = [introduction, *(f"  {percent(way.share):>4} {_sentence(way, names)}" for way in shown)]
-    return [*lines, *_rest(explanation.kept_share, ways, shown)]
-
-
-def _rest(kept: float, ways: list[Way], shown: list[Way]) -> list[str]:
-    """How much the shown ways brought together, and what came along others."""
-    together, weaker = sum(way.share for way in shown), len(ways) - len(shown)
-    rest = 1 - together
-    these = f"These {len(shown)} ways" if len(shown) > 1 else "This way"
-    if rest < _NEGLIGIBLE:
-        return [f"{these} brought all of it."]
-    others = f", {weaker} of which brought {percent(kept - together)}" if weaker else ""
-    return [f"{these} brought {percent(together)} of it; the other {percent(rest)} came along weaker ones{others}."]
-
-
-def _sentence(way: Way, names: ShownNames) -> str:
-    if not way.hops:
-        return f"stayed at {names.entity(way.entities[0])}."
-    return "came along: " + ", then ".join(_hop(hop, names) for hop in way.hops) + "."
+    if head == answer:  # what left and came back counts as having stayed
+        return [
+            f"In {steps} this attention stayed at {names.entity(head)}, where it began: no facts carried it."
+        ]
+    ways = ways_of(explanation)[:SHOWN_WAYS]
+    lines = [
+        f"In {steps} attention went from {names.entity(head)} to {names.entity(answer)}. Of what arrived there"
+    ]
+    for way in ways:
+        facts = ", then ".join(_hop(hop, names) for hop in way.hops)
+        lines.append(f"  {percent(way.share):>4} came along: {facts}.")
+    together = sum(way.share for way in ways)
+    these = f"These {len(ways)} ways" if len(ways) > 1 else "This way"
+    if together > 1 - _NEGLIGIBLE:
+        return [*lines, f"{these} brought all of it."]
+    brought = f"{these} brought {percent(together)} of it"
+    return [*lines, f"{brought}; the other {percent(1 - together)} came along weaker ones."]
 
 
 def _hop(facts: Iterable[Fact], names: ShownNames) -> str:
-    """The facts between two entities: those of one direction together, and once where they go both ways."""
+    """The facts between two entities: relations of one direction together, and those that go both ways said once."""
     stated = list(facts)
-    both = {fact for fact in stated if fact[::-1] in stated}
-    directions: dict[tuple[str, str], list[str]] = {}
+    clauses: dict[tuple[str, str, bool], list[str]] = {}
     for head, relation, tail in stated:
-        turned = (head, relation, tail) in both
-        if turned and relation in directions.get((tail, head), ()):
-            continue  # said with its reverse
-        directions.setdefault((head, tail), []).append(relation)
+        both_ways = (tail, relation, head) in stated
+        if not (both_ways and relation in clauses.get((tail, head, True), ())):
+            clauses.setdefault((head, tail, both_ways), []).append(relation)
     return " and ".join(
-        f"{names.entity(head)} {_listed([_said(names.relation(r), (head, r, tail) in both) for r in relations])}"
-        f" {names.entity(tail)}"
-        for (head, tail), relations in directions.items()
+        f"{names.entity(head)} {_listed([names.relation(relation) for relation in relations])} "
+        f"{names.entity(tail)}{' (both ways)' if both_ways else ''}"
+        for (head, tail, both_ways), relations in clauses.items()
     )
+
+
+def _listed(texts: list[str]) -> str:
+    """Some texts in a row, the first few where they are many."""
+    shown, more = texts[:_SHOWN_RELATIONS], len(texts) - _SHOWN_RELATIONS
+    last = f"{more} more" if more > 0 else shown.pop()
+    return f"{', '.join(shown)} and {last}" if shown else last
+
+
+def _key_edges(explanation: Explanation, names: ShownNames) -> list[str]:
+    key_facts = explanation.key_facts
+    if not key_facts:
+        return ["  none: attention stayed at the head"]
+    lines = [
+        f"  {percent(key.share):>4} {', '.join(names.exactly(key.fact))}"
+        for key in key_facts[:SHOWN_KEY_FACTS]
+    ]
+    more = len(key_facts) - len(lines)
+    return [*lines, f"  and {more} more"] if more else lines
+
+
+def _both(label: str, name: str) -> str:
+    return one_line(label if label == name else f"{label} ({name})")

@@ -8,7 +8,7 @@ import numpy as np
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import QueryFlow
 from dpmpn.explain.paths import Edge
-from dpmpn.model.batch import SampledEdges
+from dpmpn.model.batch import QueryBatch, SampledEdges
 from dpmpn.model.engine import Engine
 
 
@@ -37,7 +37,9 @@ class ChangedGraphs:
     def __init__(self, engine: Engine) -> None:
         self.engine, self.graph = engine, engine.graph
         drawn = engine.asking_batch(np.zeros(0, np.int32), np.zeros(0, np.int64)).ignn_edges
-        self._drawn = [(edges, self.graph.find_edges(edges.heads, edges.relations, edges.tails)) for edges in drawn]
+        self._drawn = [
+            (edges, self.graph.find_edges(edges.heads, edges.relations, edges.tails)) for edges in drawn
+        ]
 
     def without(self, head: int, relation: int, answer: int, facts: Iterable[Edge]) -> Outcome:
         """Ask on the graph without some facts.
@@ -60,12 +62,10 @@ class ChangedGraphs:
         """The outcome of a question that was asked on the graph as it is."""
         return outcome(flow.nodes, flow.attention[-1], answer, self.graph.n_entities)
 
-    def _asked(self, engine: Engine, batch, answer: int) -> Outcome:  # type: ignore[no-untyped-def]
-        # Its trace's way runs here: for one question other processes are not worth their start.
+    def _asked(self, engine: Engine, batch: QueryBatch, answer: int) -> Outcome:
+        # `trace` and not `answer`: that looks at every node's degree first, to see how many questions fit in memory.
         given, _ = engine.trace(batch)
-        order = np.argsort(given.nodes)
-        probabilities = given.attention.detach().cpu().numpy().astype(np.float64)
-        return outcome(given.nodes[order], probabilities[order], answer, self.graph.n_entities)
+        return outcome(given.nodes, given.attention.cpu().numpy(), answer, self.graph.n_entities)
 
 
 def edges_of(graph: KnowledgeGraph, facts: Iterable[Edge]) -> np.ndarray:

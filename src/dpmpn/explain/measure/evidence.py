@@ -31,7 +31,7 @@ class Evidence:
         flow = explanation.flow
         self._ends = int(flow.query.nodes[flow.query.head]), int(flow.query.nodes[flow.answer])
         self._longest = explanation.n_steps
-        self.walks: list[Walk] = strongest_walks(flow, self._graph.self_loop, most_paths, enough)
+        self.walks: list[Walk] = strongest_walks(flow, most_paths, enough)
         self.full = fact_ids(self._graph, explanation.full)
         self._shuffled = [self.full[i] for i in random.permutation(len(self.full))]
 

@@ -54,7 +54,9 @@ class _Search:
         edges = slice(self._graph.offsets[node], self._graph.offsets[node + 1])
         tails = self._graph.tails[edges]
         near = np.flatnonzero((tails == self._answer) if length == 1 else (self._distance[tails] < length))
-        for relation, tail in zip(self._graph.relations[edges][near].tolist(), tails[near].tolist(), strict=True):
+        for relation, tail in zip(
+            self._graph.relations[edges][near].tolist(), tails[near].tolist(), strict=True
+        ):
             self._looks += 1
             if self._looks > _MAX_LOOKS:
                 return

@@ -1,0 +1,67 @@
+"""How far apart two entities are, in facts: breadth-first search on the graph's arrays, level by level."""
+
+import numpy as np
+
+from dpmpn.data.graph import KnowledgeGraph
+
+FARTHEST = 100  # facts: nobody learns more from a greater distance, and a chain of a million would take long
+NOT_CONNECTED = -1
+
+
+class Levels:
+    """The entities around one, by their distance; `towards` counts the edges that lead to it instead of from it."""
+
+    def __init__(self, graph: KnowledgeGraph, start: int, towards: bool) -> None:
+        self._graph = graph
+        # Where every edge has its inverse, what leads to an entity is found among its own edges.
+        self._through_all = towards and graph.n_forward == graph.n_relations
+        self.level, self.depth = np.array([start]), 0
+        self.met = np.zeros(graph.n_entities, bool)
+        self.met[start] = True
+
+    @property
+    def cost(self) -> int:
+        """Edges to look at for the next level."""
+        return (
+            self._graph.n_edges
+            if self._through_all
+            else int(np.sum(self._graph.degree(self.level), initial=0))
+        )
+
+    def advance(self) -> np.ndarray:
+        """The entities one fact farther away, ascending; none when all that can be met were."""
+        found = self._heads() if self._through_all else tails_of(self._graph, self.level)
+        self.level = np.unique(found[~self.met[found]])
+        self.met[self.level] = True
+        self.depth += 1
+        return self.level
+
+    def _heads(self) -> np.ndarray:
+        in_level = np.zeros(self._graph.n_entities, bool)
+        in_level[self.level] = True
+        return self._graph.edge_heads(np.flatnonzero(in_level[self._graph.tails]))
+
+
+def tails_of(graph: KnowledgeGraph, entities: np.ndarray) -> np.ndarray:
+    """Where the edges of some entities lead, one for each edge."""
+    counts = graph.degree(entities)
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return graph.tails[np.repeat(graph.offsets[entities], counts) + within]
+
+
+def facts_between(graph: KnowledgeGraph, head: int, tail: int) -> int | None:
+    """The fewest facts that lead from head to tail, NOT_CONNECTED if none do, None if more than FARTHEST are needed.
+
+    The search goes on from the side that is cheaper, so that it ends soon where either of them has few facts around.
+    """
+    sides = [Levels(graph, head, towards=False), Levels(graph, tail, towards=True)]
+    if head == tail:
+        return 0
+    while sides[0].depth + sides[1].depth < FARTHEST:
+        cheaper, other = sorted(sides, key=lambda side: side.cost)
+        level = cheaper.advance()
+        if not len(level):
+            return NOT_CONNECTED
+        if other.met[level].any():
+            return cheaper.depth + other.depth
+    return None

@@ -1,0 +1,126 @@
+"""Sums up what tests of explanations showed, as plain values with their uncertainty."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
+from dpmpn.explain.measure.evidence import KINDS
+from dpmpn.explain.measure.predictions import CURVE, Measured, Sample, Tested, measure_predictions
+from dpmpn.reasoner import Reasoner
+
+_RESAMPLES = 1000
+
+GROUPS: dict[str, Callable[[Measured], bool]] = {
+    "all": lambda one: True,
+    "right": lambda one: one.right,
+    "right_and_new": lambda one: one.right and not one.known,
+}
+
+
+def measure_explanations(
+    reasoner: Reasoner,
+    split: str = "test",
+    sample: int | None = 200,
+    seed: int = 0,
+    *,
+    kept_paths: int = KEPT_PATHS,
+    kept_share: float = KEPT_SHARE,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """How necessary and how sufficient the facts of explanations are, against random ones and shortest paths."""
+    started = time.perf_counter()
+    tested = measure_predictions(
+        reasoner, split, sample, seed, most_paths=kept_paths, enough=kept_share, progress=progress
+    )
+    return {
+        "dataset": reasoner.dataset.name,
+        "split": split,
+        "seed": seed,
+        "kept_paths": kept_paths,
+        "kept_share": kept_share,
+        **summarise(tested),
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def summarise(sample: Sample) -> dict[str, Any]:
+    """The measures of all predictions, of those that are right, and of those right that the graph did not state."""
+    groups = {name: [one for one in sample.measured if belongs(one)] for name, belongs in GROUPS.items()}
+    return {
+        "questions": sample.of_questions,
+        "asked": sample.questions,
+        "head_without_facts": sample.without_facts,
+        "head_was_first_answer": sample.stayed,
+        "groups": {name: _group(chosen) for name, chosen in groups.items()},
+    }
+
+
+def estimate(values: Sequence[float] | np.ndarray) -> dict[str, float] | None:
+    """The mean and its bootstrap 95 % interval; None where there are no values."""
+    values = np.asarray(values, np.float64)
+    if not len(values):
+        return None
+    rows = np.random.default_rng(0).integers(len(values), size=(_RESAMPLES, len(values)))
+    low, high = np.quantile(values[rows].mean(1), [0.025, 0.975])
+    return {"mean": float(values.mean()), "low": float(low), "high": float(high)}
+
+
+def _group(chosen: list[Measured]) -> dict[str, Any]:
+    return {
+        "predictions": len(chosen),
+        "probability": estimate([one.before.probability for one in chosen]),
+        "full_facts": estimate([one.full_facts for one in chosen]),
+        "paths": estimate([one.paths for one in chosen]),
+        "kept_share": estimate([one.kept_share for one in chosen]),
+        "evidence": {
+            kind: {
+                **_tests(chosen, [one.evidence[kind] for one in chosen]),
+                "hdr_at_5": estimate([one.few_paths[kind].rank > one.before.rank for one in chosen]),
+                "hdr_at_5_facts": estimate([one.few_facts[kind] for one in chosen]),
+            }
+            for kind in KINDS
+        },
+        "curve": [
+            *(
+                {"paths": paths, **_tests(chosen, [one.curve[i] for one in chosen])}
+                for i, paths in enumerate(CURVE)
+            ),
+            {"paths": "all", **_tests(chosen, [one.evidence["explanation"] for one in chosen])},
+        ],
+    }
+
+
+def _tests(chosen: list[Measured], tests: list[Tested]) -> dict[str, Any]:
+    """The measures of one kind of evidence, one test for each prediction."""
+    before = np.array([one.before.probability for one in chosen])
+    without = np.array([test.without.probability for test in tests])
+    alone = np.array([test.alone.probability for test in tests])
+    facts = np.array([test.n_facts for test in tests])
+    answers = np.array([one.answer for one in chosen])
+    return {
+        "facts": estimate(facts),
+        "sparsity": estimate(1 - facts / np.array([one.full_facts for one in chosen])),
+        "necessity": {
+            "fidelity_plus": estimate(before - without),
+            "probability_lost": estimate((before - without) / before),
+            "answer_changed": estimate(np.array([test.without.first for test in tests]) != answers),
+            **_ranks([test.without.rank for test in tests]),
+        },
+        "sufficiency": {
+            "fidelity_minus": estimate(before - alone),
+            "fidelity_minus_cut_at_0": estimate(np.maximum(before - alone, 0)),
+            "same_answer": estimate(np.array([test.alone.first for test in tests]) == answers),
+            **_ranks([test.alone.rank for test in tests]),
+        },
+    }
+
+
+def _ranks(ranks: list[float]) -> dict[str, Any]:
+    """The ranks of the answers that were first before."""
+    return {
+        "median_rank": float(np.median(ranks)) if ranks else None,
+        "mean_reciprocal_rank": estimate([1 / rank for rank in ranks]),
+    }
