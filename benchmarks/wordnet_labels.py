@@ -4,7 +4,7 @@
     python benchmarks/wordnet_labels.py --wordnet package/dict --out synsets.tsv
     dpmpn explain runs/wn18rr-0 criminal_negligence.n.01 _synset_domain_topic_of --labels synsets.tsv
 
-An identifier of the datasets is a synset's place in its file, without saying in which of the four files; where two files
+An identifier is the place of a synset in its file, without saying in which of the four files; where two files
 use a place (232 entities of WN18RR), the label names both.
 """
 
