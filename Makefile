@@ -6,7 +6,7 @@ BIN := .venv/bin
 DEMO := runs/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test install postgresql
+.PHONY: help demo test install postgresql chromium
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -30,7 +30,13 @@ postgresql:
 	{ test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qq -y postgresql >/dev/null; } || \
 	echo "PostgreSQL is not installed: the tests that start one will be skipped"
 
-test: install postgresql
+# Some tests open the page of an explanation in a browser.
+chromium:
+	@command -v chromium >/dev/null || \
+	{ test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qq -y chromium >/dev/null; } || \
+	echo "Chromium is not installed: the tests that open a page in it will be skipped"
+
+test: install postgresql chromium
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest

@@ -41,15 +41,18 @@ class Asked:
     nodes: np.ndarray
     probabilities: np.ndarray
     through_unseen: np.ndarray
-    trace: "ReasoningTrace"
+    trace: "ReasoningTrace | None"  # of all questions that were asked together; None if it was not kept
     stated: dict[str, np.ndarray]  # the answers that each split states
+    query: int = 0  # which of the trace's questions this is
 
     @cached_property
     def flow(self) -> "QueryFlow":
         """What its steps did."""
         from dpmpn.explain.flow import QueryFlow
 
-        return QueryFlow.of(self.trace)
+        if self.trace is None:
+            raise ValueError("what the steps did was not kept; ask with a trace")
+        return QueryFlow.of(self.trace, self.query)
 
 
 class Predictions(Sequence[Prediction]):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dpmpn.data.changed_graph import Changes, Facts
+    from dpmpn.evaluate.known import KnownAnswers
     from dpmpn.explain.explanation import Explanation, Question
     from dpmpn.explain.why_not import WhyNot
     from dpmpn.model.engine import Engine
@@ -114,7 +115,51 @@ class Reasoner:
         Answers the graph states already are marked as known, and those of validation or test as held out; `new`
         leaves out both.
         """
-        asked = self._ask(head, relation, inverse)
+        return self.answers(self._ask(head, relation, inverse), top, new)
+
+    def question_ids(self, head: str, relation: str, inverse: bool = False) -> tuple[int, int, bool]:
+        """A question as ids: the entity to start from, the relation to ask, and whether that is asked backwards."""
+        source = self.graph.entities.id(head)
+        asked = self.graph.relation_names.id(relation, "relation", self.graph.n_forward)
+        if inverse:
+            asked = int(self.graph.inverse[asked])
+            if asked < 0:
+                raise DataError(
+                    f"relation '{relation}' has no inverse in this graph, so its head cannot be asked"
+                )
+        return source, asked, inverse
+
+    def ask(self, questions: Sequence[tuple[int, int, bool]], traced: bool = True) -> list[Asked]:
+        """Ask questions, given as ids, together: what each reached does not depend on the others, to six digits.
+
+        One question costs no more with its trace than without; of many, answers that need no reasons come sooner.
+        """
+        from dpmpn.model.unseen import through_unseen
+
+        heads, relations = (np.array([question[i] for question in questions], np.int64) for i in range(2))
+        batch = self.engine.asking_batch(heads, relations)
+        traced = traced or self.unseen is not None
+        answer, trace = self.engine.trace(batch) if traced else (self.engine.answer(batch), None)
+        attention = answer.attention.detach().cpu().numpy()
+        through = np.zeros(len(attention))
+        if self.unseen is not None and trace is not None:
+            through = through_unseen(answer, trace, self.unseen)
+        found = []
+        for query, (head, relation, inverse) in enumerate(questions):
+            reached = np.arange(*answer.offsets[query : query + 2])
+            order = reached[np.argsort(-attention[reached], kind="stable")]
+            order = order[attention[order] > 0]
+            stated = {split: self._answers_of(split, head, relation) for split in SPLITS}
+            reasons = (trace, stated, query)
+            found.append(
+                Asked(
+                    head, relation, inverse, answer.nodes[order], attention[order], through[order], *reasons
+                )
+            )
+        return found
+
+    def answers(self, asked: Asked, top: int = 10, new: bool = False) -> Predictions:
+        """The best answers to a question that was asked."""
         nodes = asked.nodes
         if not self.graph.degree(asked.head):  # attention cannot leave such a head, and is no answer there
             nodes = nodes[:0]
@@ -219,6 +264,15 @@ class Reasoner:
         unseen = unseen_entities(self._trained[1], self.graph)
         return unseen if (unseen & ~unseen_entities(self.graph, self.graph)).any() else None
 
+    @cached_property
+    def stated(self) -> "dict[str, KnownAnswers]":
+        """The answers that each split states, in both directions; once it is made, questions are quicker."""
+        from dpmpn.bulk.answers import either_way
+        from dpmpn.evaluate.known import KnownAnswers
+
+        splits = {split: either_way(self.graph, self.dataset.split(split)) for split in SPLITS}
+        return {split: KnownAnswers.from_triples(triples) for split, triples in splits.items()}
+
     def _network(self, device: str) -> "Network":
         from dpmpn.model.unseen import extended_network
 
@@ -227,21 +281,7 @@ class Reasoner:
         return _placed(self._fitted().network("best"), device)
 
     def _ask(self, head: str, relation: str, inverse: bool) -> Asked:
-        """Ask one question, with its trace: that costs no more than without."""
-        from dpmpn.model.unseen import through_unseen
-
-        source, asked = self._question(head, relation, inverse)
-        answer, trace = self.engine.trace(self.engine.asking_batch(np.array([source]), np.array([asked])))
-        probabilities = answer.attention.cpu().numpy()
-        order = np.argsort(-probabilities, kind="stable")
-        order = order[probabilities[order] > 0]
-        through = np.zeros(len(probabilities))
-        if self.unseen is not None:
-            through = through_unseen(answer, trace, self.unseen)
-        stated = {split: self._answers_of(split, source, asked) for split in SPLITS}
-        return Asked(
-            source, asked, inverse, answer.nodes[order], probabilities[order], through[order], trace, stated
-        )
+        return self.ask([self.question_ids(head, relation, inverse)])[0]
 
     def _predictions(self, asked: Asked, places: np.ndarray, ranks: np.ndarray) -> list[Prediction]:
         """Some of what a question reached, with the ranks to give them."""
@@ -303,20 +343,8 @@ class Reasoner:
 
     def _forget(self) -> None:
         """Drop what was read from an earlier run."""
-        for name in ("dataset", "engine", "unseen"):
+        for name in ("dataset", "engine", "stated", "unseen"):
             self.__dict__.pop(name, None)
-
-    def _question(self, head: str, relation: str, inverse: bool) -> tuple[int, int]:
-        """Ids of the entity to start from and of the relation to ask."""
-        source = self.graph.entities.id(head)
-        asked = self.graph.relation_names.id(relation, "relation", self.graph.n_forward)
-        if inverse:
-            asked = int(self.graph.inverse[asked])
-            if asked < 0:
-                raise DataError(
-                    f"relation '{relation}' has no inverse in this graph, so its head cannot be asked"
-                )
-        return source, asked
 
     def _is_stated(self, asked: Asked, splits: Sequence[str], answers: np.ndarray) -> np.ndarray:
         """Whether the graph or some splits state each answer."""
@@ -324,7 +352,9 @@ class Reasoner:
         return in_graph | np.isin(answers, np.concatenate([asked.stated[split] for split in splits]))
 
     def _answers_of(self, split: str, head: int, relation: int) -> np.ndarray:
-        """The answers a split states, whichever way round; looking through it is quicker than an index for one."""
+        """The answers a split states, whichever way round; for one question no index is worth its making."""
+        if "stated" in self.__dict__:
+            return self.stated[split].lookup(np.array([head]), np.array([relation]))[1]
         triples, inverse = self.dataset.split(split), int(self.graph.inverse[relation])
         forward = triples[(triples[:, 0] == head) & (triples[:, 1] == relation), 2]
         if inverse < 0:

@@ -8,8 +8,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from tiny_family import TINY, Call
 
+from dpmpn.cli.output import Output, table
 from dpmpn.config import leaf_fields
 from dpmpn.data.registry import DATASETS
 from dpmpn.run_folder import RunFolder
@@ -148,3 +150,12 @@ def test_predictions_for_people_with_their_reasons(call: Call, trained: Path) ->
     answers = json.loads(call("predict", trained, "child0", "mother", "--why", "--json", "-").out)
     assert all(0 < path["share"] <= 1.001 for answer in answers for path in answer["why"])
     assert ["child0", "mother", "mother0"] in [f for a in answers for p in a["why"] for f in p["facts"]]
+
+
+def test_a_name_with_colons_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    Output(None).say("a:dog:b")
+    shown = table("name")
+    shown.add_row("a:cat:b")
+    Output(None).show(shown)
+    out = capsys.readouterr().out
+    assert "a:dog:b" in out and "a:cat:b" in out

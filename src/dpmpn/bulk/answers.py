@@ -8,7 +8,6 @@ import polars as pl
 
 from dpmpn.data.dataset import SPLITS
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.explain.flow import AnswerFlow, QueryFlow
 from dpmpn.explain.paths import strongest_paths
 from dpmpn.model.answer import Answer
@@ -31,10 +30,7 @@ class Answerer:
         self._reasoner, self._graph, self._engine = reasoner, reasoner.graph, reasoner.engine
         self._top, self._new, self._why = top, new, why
         self._traced = why or reasoner.unseen is not None
-        self._stated = {
-            split: KnownAnswers.from_triples(either_way(self._graph, reasoner.dataset.split(split)))
-            for split in SPLITS
-        }
+        self._stated = reasoner.stated
         entities = self._graph.entities
         self._names = pl.Series("answer", entities.names, dtype=pl.String)
         self._labels = entities.labels.name if entities.has_labels and entities.labels else None

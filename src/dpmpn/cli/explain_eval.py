@@ -19,20 +19,24 @@ _GROUPS = {
     "right": "First answers that are right: training, validation or test facts",
     "right_and_new": "Right, and not stated by the graph",
 }
-_EVIDENCE = {"explanation": "explanation", "random": "random facts", "shortest": "shortest paths"}
-_NUMBERS = ("facts", "sparsity", "Fidelity+", "lost", "changed", "Fidelity-", "cut at 0", "same alone")
-_LAST = "HΔR@5"
-_COLUMNS = {
-    "facts": "mean number of facts; all three kinds get as many as the explanation, where there are so many",
-    "sparsity": "1 - facts / facts of the full subgraph, which is all that was attended from; higher is shorter",
-    "Fidelity+": "how much of its probability the answer loses when the facts are removed; higher: they were needed",
-    "lost": "the same as a part of the probability it had",
-    "changed": "share of questions that get another first answer without the facts",
-    "Fidelity-": "what it loses when there is nothing but these facts; lower: they suffice. Below 0 it is surer of it",
-    "cut at 0": "Fidelity- where a gain counts as no loss",
+_EVIDENCE = {"explanation": "explanation", "random": "random", "shortest": "shortest"}
+_NUMBERS = ("facts", "sparsity", "Fidelity+", "lost", "changed", "Fidelity-", "same alone")
+_PATHS = ("HΔR@5", "facts@5")
+_LEGEND = {
+    "explanation": "the facts of the explanation, as `dpmpn explain` shows them",
+    "random": "as many facts, drawn from the full subgraph: all that the model attended from",
+    "shortest": "as many facts, of the shortest paths from the entity asked about to the answer",
+    "facts": "their mean number; there may be fewer of shortest paths",
+    "sparsity": "1 - facts / facts of the full subgraph: the higher, the shorter the explanation",
+    "Fidelity+": "probability that the answer loses without these facts: the higher, the more they were needed",
+    "lost": "the same as a part of the probability that it had",
+    "changed": "share of questions that get another first answer without these facts",
+    "Fidelity-": "probability that it loses with them alone: the lower, the better they suffice (below 0 it gains)",
     "same alone": "share of questions that get the same first answer from these facts alone",
-    "HΔR@5": "share of answers whose rank is worse without the facts of five paths: the strongest or the shortest "
-    "ones, or as many random facts as the strongest have",
+    "HΔR@5": "share of answers whose rank is worse without five paths: the strongest, the shortest, or as many random "
+    "facts as the strongest have",
+    "facts@5": "mean number of facts that went with these paths",
+    "±": "half of a bootstrap 95 % interval of the mean",
 }
 
 
@@ -43,7 +47,8 @@ def command(
         str, typer.Option("--split", metavar="valid|test|train", help="whose questions to ask")
     ] = "test",
     sample: Annotated[
-        int, typer.Option("--sample", min=1, metavar="INT", help="how many questions, drawn at random")
+        int,
+        typer.Option("--sample", min=1, metavar="INT", help="how many questions; all where there are fewer"),
     ] = 200,
     seed: Annotated[
         int, typer.Option("--seed", min=0, metavar="INT", help="what questions and random facts are drawn by")
@@ -51,7 +56,10 @@ def command(
     kept_paths: Annotated[
         int | None,
         typer.Option(
-            "--kept-paths", min=1, metavar="INT", help="explain with at most so many paths (default: as shown)"
+            "--kept-paths",
+            min=1,
+            metavar="INT",
+            help="explain with at most so many paths, not as `dpmpn explain` does",
         ),
     ] = None,
     kept_share: Annotated[
@@ -59,7 +67,7 @@ def command(
         typer.Option(
             "--kept-share",
             metavar="NUMBER",
-            help="explain with paths that brought so much of the answer's attention (default: as shown)",
+            help="explain with paths that brought this part of the attention, not as `dpmpn explain` does",
         ),
     ] = None,
     json: JsonTarget = None,
@@ -68,21 +76,31 @@ def command(
 ) -> None:
     """Measure whether explanations are true: are their facts needed for the answer, and are they enough?
 
-    Takes a sample of questions, in all directions that are asked, and explains the first answer to each. Then the
-    same model, without training, is asked again: on the graph without the facts of the explanation (needed?) and on
-    a graph of nothing but these facts (enough?). Random facts of what the model looked at, and the facts of shortest
-    paths, are tested likewise: an explanation that is no better than those explains nothing.
+    Draws questions of a split, in all directions that are asked, and explains the first answer to each.
+
+    Needed: the same model, as it is, is asked again on the graph without the facts of the explanation.
+
+    Enough: it is asked on a graph of nothing but these facts.
+
+    As many random facts of what it attended from, and facts of shortest paths, are tested likewise, to compare.
     """
     output = Output(json)
     if kept_share is not None and not 0 < kept_share <= 1:
         raise ConfigError(f"--kept-share {kept_share:g}: give a part of the attention, above 0 and at most 1")
+    from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
     from dpmpn.explain.measure.report import measure_explanations
 
     reasoner = Reasoner.load(run_dir, **settings)
-    chosen = {"kept_paths": kept_paths, "kept_share": kept_share}
-    given = {key: value for key, value in chosen.items() if value is not None}
     with Meter(output, "measured") as meter:
-        report = measure_explanations(reasoner, split, sample, seed, **given, progress=_with_eta(meter))
+        report = measure_explanations(
+            reasoner,
+            split,
+            sample,
+            seed,
+            kept_paths=kept_paths or KEPT_PATHS,
+            kept_share=kept_share or KEPT_SHARE,
+            progress=_with_eta(meter),
+        )
     output.result(report, lambda: _show(output, report))
 
 
@@ -111,9 +129,8 @@ def _show(output: Output, report: dict[str, Any]) -> None:
         _show_group(output, _GROUPS[name], report["groups"][name])
     _show_curve(output, report["groups"]["all"]["curve"])
     output.say()
-    for column, meaning in _COLUMNS.items():
-        output.say(f"{column:<11}{meaning}")
-    output.say(f"{'±':<11}half of a bootstrap 95 % interval of the mean")
+    for word, meaning in _LEGEND.items():
+        output.say(f"{word:<13}{meaning}")
     output.say()
     output.say(f"{duration(report['seconds'])} for all this.")
 
@@ -134,10 +151,11 @@ def _show_group(output: Output, title: str, group: dict[str, Any]) -> None:
         f"{counted(round(group['paths']['mean']), 'path')} brought {group['kept_share']['mean']:.0%} "
         f"of their attention, full subgraphs have {group['full_facts']['mean']:.0f} facts",
     )
-    rows = table("evidence", *_NUMBERS, _LAST, right=(*_NUMBERS, _LAST))
+    rows = table("evidence", *_NUMBERS, *_PATHS, right=(*_NUMBERS, *_PATHS))
     for kind, label in _EVIDENCE.items():
         measures = group["evidence"][kind]
-        rows.add_row(label, *_cells(measures), _value(measures["hdr_at_5"]))
+        removed = f"{measures['hdr_at_5_facts']['mean']:.1f}"
+        rows.add_row(label, *_cells(measures), _value(measures["hdr_at_5"]), removed)
     output.show(rows)
 
 
@@ -153,16 +171,15 @@ def _show_curve(output: Output, curve: list[dict[str, Any]]) -> None:
 def _cells(measures: dict[str, Any]) -> list[str]:
     needed, enough = measures["necessity"], measures["sufficiency"]
     shares = (
-        measures["sparsity"],
         needed["fidelity_plus"],
         needed["probability_lost"],
         needed["answer_changed"],
         enough["fidelity_minus"],
-        enough["fidelity_minus_cut_at_0"],
         enough["same_answer"],
     )
-    return [f"{measures['facts']['mean']:.1f}", *(_value(share) for share in shares)]
+    sparsity = f"{measures['sparsity']['mean']:.2f}"
+    return [f"{measures['facts']['mean']:.1f}", sparsity, *(_value(share) for share in shares)]
 
 
 def _value(estimate: dict[str, float]) -> str:
-    return f"{estimate['mean']:.2f} ±{(estimate['high'] - estimate['low']) / 2:.2f}"
+    return f"{estimate['mean']:.2f}±{(estimate['high'] - estimate['low']) / 2:.2f}"

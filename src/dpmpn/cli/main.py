@@ -6,7 +6,19 @@ from typing import NoReturn
 
 import typer
 
-from dpmpn.cli import bench, complete, datasets, evaluate, fetch, import_facts, predict, stats, train
+from dpmpn.cli import (
+    bench,
+    complete,
+    datasets,
+    evaluate,
+    explain,
+    explain_eval,
+    fetch,
+    import_facts,
+    predict,
+    stats,
+    train,
+)
 from dpmpn.cli.output import JsonTarget, complain
 from dpmpn.cli.settings import DASHES
 from dpmpn.cli.signals import Ended, terminable
@@ -26,8 +38,9 @@ _datasets.command("fetch")(fetch.command)
 _datasets.command("stats")(stats.command)
 app.command("import")(import_facts.command)
 app.add_typer(_datasets)
-for module in (train, evaluate, predict, complete, bench):
+for module in (train, evaluate, predict, explain, complete, bench):
     app.command(module.__name__.rpartition(".")[2])(module.command)
+app.command("explain-eval")(explain_eval.command)
 
 
 @_datasets.callback(invoke_without_command=True)

@@ -32,7 +32,7 @@ class Output:
         to_stderr = json_target == _STDOUT
         stream = sys.stderr if to_stderr else sys.stdout
         width = None if stream.isatty() else _PLAIN_WIDTH
-        self.console = Console(stderr=to_stderr, highlight=False, width=width)
+        self.console = Console(stderr=to_stderr, highlight=False, emoji=False, width=width)
 
     @property
     def is_terminal(self) -> bool:
@@ -61,11 +61,16 @@ class Output:
     def _write_json(self, value: Any) -> None:
         text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         if self.json_target == _STDOUT:
-            with _printing():
-                sys.stdout.write(text)
-                sys.stdout.flush()
+            print_data(text)
             return
         write_text(Path(str(self.json_target)), text)
+
+
+def print_data(text: str) -> None:
+    """Print data for a program on standard output, as it is."""
+    with _printing():
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,7 +1,5 @@
 """`dpmpn predict`: asks a trained model a question, or all questions of a file."""
 
-import re
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,24 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from dpmpn.cli.changed_facts import Added, Removed, changed
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter, duration
 from dpmpn.cli.settings import with_settings
 from dpmpn.cli.words import counted
-from dpmpn.errors import ConfigError, DataError
+from dpmpn.errors import ConfigError
 from dpmpn.predictions import Predictions
 from dpmpn.reasoner import Reasoner
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from dpmpn.bulk.queries import BulkReport
-    from dpmpn.data.changed_graph import Changes
     from dpmpn.data.graph import KnowledgeGraph
     from dpmpn.explain.paths import Path as FactPath
-
-_SHOWN_NEW = 3  # names of new entities
-_IMPORT_OPTION = "--(columns|skip-bad|format|separator|no-header|header|query)"
 
 
 @with_settings("asking", "run")
@@ -46,14 +39,8 @@ def command(
     why: Annotated[
         bool, typer.Option("--why", help="show the facts that carried the attention to the first answer")
     ] = False,
-    add: Annotated[
-        list[Path] | None,
-        typer.Option("--add", metavar="FILE", help="reason with these facts, too; may be repeated"),
-    ] = None,
-    remove: Annotated[
-        list[Path] | None,
-        typer.Option("--remove", metavar="FILE", help="reason without these facts; may be repeated"),
-    ] = None,
+    add: Added = None,
+    remove: Removed = None,
     queries: Annotated[
         Path | None,
         typer.Option(
@@ -93,7 +80,7 @@ def command(
         if out is not None or skip_unknown:
             option = "--out" if out is not None else "--skip-unknown"
             raise ConfigError(f"{option} goes with --queries FILE; one question is written with --json FILE")
-        reasoner = _changed(output, Reasoner.load(run_dir, **settings), add, remove)
+        reasoner = changed(output, Reasoner.load(run_dir, **settings), add, remove)
         _ask_one(output, reasoner, head, relation, top, inverse, new, why)
         return
     if head is not None:
@@ -104,7 +91,7 @@ def command(
         raise ConfigError(
             "--inverse is for one question; give the file of --queries a column 'inverse' with true or false"
         )
-    reasoner = _changed(output, Reasoner.load(run_dir, **settings), add, remove)
+    reasoner = changed(output, Reasoner.load(run_dir, **settings), add, remove)
     _ask_file(output, reasoner, queries, out, top=top, new=new, why=why, skip_unknown=skip_unknown)
 
 
@@ -138,77 +125,6 @@ def _ask_file(output: Output, reasoner: Reasoner, queries: Path, out: Path, **op
 
         report = answer_queries(reasoner, queries, out, **options, progress=show)
     output.result({"out": str(out), **asdict(report)}, lambda: _show_report(output, report, out))
-
-
-def _changed(
-    output: Output, reasoner: Reasoner, add: Sequence[Path] | None, remove: Sequence[Path] | None
-) -> Reasoner:
-    """The reasoner on a graph with some facts more and some fewer."""
-    if not add and not remove:
-        return reasoner
-    removed = _facts(remove)
-    changed = reasoner.with_facts(add=_facts(add), remove=removed)
-    if changed.changes is not None:
-        held_out = _n_held_out(reasoner, removed) if changed.changes.absent else 0
-        output.say(", ".join(_notes(changed.changes, bool(remove), held_out)))
-    return changed
-
-
-def _notes(changes: "Changes", is_removing: bool, held_out: int) -> list[str]:
-    """What became of the facts to add and to remove; `held_out` of the absent ones are."""
-    notes = [f"{counted(changes.added, 'fact')} added"]
-    if changes.already_there:
-        notes.append(f"{counted(changes.already_there, 'was', 'were')} there already")
-    if is_removing:
-        notes.append(f"{changes.removed:,} removed")
-    if changes.absent:
-        held = f" ({counted(held_out, 'is', 'are')} held out, so not in the graph)" if held_out else ""
-        notes.append(f"{counted(changes.absent, 'was', 'were')} not there to be removed{held}")
-    if new := changes.new_entities:
-        more = f" and {len(new) - _SHOWN_NEW:,} more" if len(new) > _SHOWN_NEW else ""
-        notes.append(
-            f"{counted(len(new), 'new entity', 'new entities')}: {', '.join(new[:_SHOWN_NEW])}{more}"
-        )
-    return notes
-
-
-def _n_held_out(reasoner: Reasoner, facts: "pl.DataFrame") -> int:
-    """How many of the facts only validation or test facts state: the graph cannot lose those."""
-    import numpy as np
-
-    from dpmpn.bulk.answers import either_way
-
-    dataset, graph = reasoner.dataset, reasoner.graph
-    entity, relation = graph.entities.find, graph.relation_names.find
-    asked = {(entity(head), relation(name), entity(tail)) for head, name, tail in facts.iter_rows()}
-    held = either_way(graph, np.concatenate([dataset.valid, dataset.test]))
-    held = held[graph.find_edges(*held.T) < 0]
-    return len(asked & set(map(tuple, held.tolist())))
-
-
-def _facts(paths: Sequence[Path] | None) -> "pl.DataFrame":
-    """The facts of files of any format that can be imported."""
-    import polars as pl
-
-    from dpmpn.data.sources.base import COLUMNS, FACTS, ReadOptions
-    from dpmpn.data.sources.choose import open_source
-
-    frames = [pl.DataFrame(schema=FACTS)]
-    try:
-        for path in paths or ():
-            frames += [frame.select(COLUMNS) for frame in open_source(str(path), ReadOptions()).batches()]
-    except DataError as error:
-        raise DataError(_without_options(str(error))) from error
-    return pl.concat(frames)
-
-
-def _without_options(message: str) -> str:
-    """A reader's message without the options of `dpmpn import` it advises, which this command does not have."""
-    kept = re.sub(rf", or [^;]*{_IMPORT_OPTION}.*$", "", message, flags=re.DOTALL)
-    if not re.search(_IMPORT_OPTION, kept):
-        return kept
-    kept = re.sub(rf"; [^;]*{_IMPORT_OPTION}.*$", "", kept, flags=re.DOTALL)
-    return f"{kept}; write the columns head, relation and tail, named in the first line"
 
 
 def _show(

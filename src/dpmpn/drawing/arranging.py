@@ -6,6 +6,7 @@ from dpmpn.drawing.tangle import Graph, tangles
 
 _STARTS = 8
 _GOLDEN = 0.6180339887498949  # its multiples fill a range evenly, so starts differ without chance
+_ASIDE = 34.0  # that others stand farther in than the head and the answer
 _LOOKS = 400_000_000  # a bound on the work of moving nodes about, in pairs of things compared
 
 
@@ -46,7 +47,9 @@ def _distances(ends: np.ndarray, n: int) -> np.ndarray:
     return np.where(np.isfinite(steps), steps, most + 1)
 
 
-def _stressed(starts: np.ndarray, steps: np.ndarray, fixed: np.ndarray, field: tuple[float, float]) -> np.ndarray:
+def _stressed(
+    starts: np.ndarray, steps: np.ndarray, fixed: np.ndarray, field: tuple[float, float]
+) -> np.ndarray:
     """Move nodes until their distances are nearly as the numbers of lines between them (stress majorisation)."""
     unit = field[0] / max(2.0, steps.max())
     wished = steps * unit
@@ -66,7 +69,7 @@ def _filling(graph: Graph, places: np.ndarray, fixed: np.ndarray, field: tuple[f
     free = np.flatnonzero(~fixed)
     if len(free) < 2:
         return places
-    low, high = _bounds(graph, field)
+    low, high = _bounds(graph, fixed, field)
     y = places[free, 1]
     reach = max(float(y.max() - y.min()), 1e-6)
     places = places.copy()
@@ -74,16 +77,19 @@ def _filling(graph: Graph, places: np.ndarray, fixed: np.ndarray, field: tuple[f
     return places
 
 
-def _bounds(graph: Graph, field: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the greatest place of each disc in the field."""
+def _bounds(graph: Graph, fixed: np.ndarray, field: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest place of each disc in the field; all others stand between head and answer."""
     offset = np.stack([np.zeros_like(graph.drop), graph.drop], 1)
     low, high = graph.half - offset, np.array(field) - graph.half - offset
+    left, right = graph.wished[fixed].min(), graph.wished[fixed].max()
+    low[~fixed, 0] = np.maximum(low[~fixed, 0], left + _ASIDE)
+    high[~fixed, 0] = np.minimum(high[~fixed, 0], right - _ASIDE)
     return low, np.maximum(low, high)
 
 
 def _apart(graph: Graph, places: np.ndarray, fixed: np.ndarray, field: tuple[float, float]) -> np.ndarray:
     """Push nodes off each other, along the axis on which less is needed."""
-    low, high = _bounds(graph, field)
+    low, high = _bounds(graph, fixed, field)
     places = np.clip(places, low, high)
     room = graph.half[:, None] + graph.half[None]
     for _ in range(80):
@@ -93,7 +99,9 @@ def _apart(graph: Graph, places: np.ndarray, fixed: np.ndarray, field: tuple[flo
         hit = (over > 0).all(2) & ~np.eye(len(places), dtype=bool)
         if not hit.any():
             break
-        way = np.where(away == 0, np.sign(np.arange(len(places))[:, None] - np.arange(len(places)))[..., None], away)
+        way = np.where(
+            away == 0, np.sign(np.arange(len(places))[:, None] - np.arange(len(places)))[..., None], away
+        )
         push = np.where(hit[..., None], np.sign(way) * (over + 0.5) * 0.35, 0.0)
         sideways = over[..., 0] < over[..., 1]
         push[..., 0] *= sideways
@@ -106,7 +114,7 @@ def _apart(graph: Graph, places: np.ndarray, fixed: np.ndarray, field: tuple[flo
 def _improved(graph: Graph, places: np.ndarray, fixed: np.ndarray, field: tuple[float, float]) -> np.ndarray:
     """Move single nodes to where less is tangled, and let two change places, as long as that helps."""
     free = np.flatnonzero(~fixed)
-    low, high = _bounds(graph, field)
+    low, high = _bounds(graph, fixed, field)
     n, n_lines = len(places), len(graph.ends)
     work = n * n + 4 * n_lines * n_lines + 24 * n_lines * n
     best = round(float(tangles(graph, places[None], field[0])[0]), 6)

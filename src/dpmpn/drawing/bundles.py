@@ -14,7 +14,9 @@ class Bundle:
     target: int
     edges: tuple[int, ...]  # places among the subgraph's edges
     weight: float  # the sum of theirs
-    relations: tuple[tuple[str, bool, bool], ...]  # label, whether a fact goes from source to target, and back
+    relations: tuple[
+        tuple[str, bool, bool], ...
+    ]  # label, whether a fact goes from source to target, and back
 
     @property
     def forward(self) -> bool:
@@ -51,9 +53,7 @@ def _bundle(
     for at in places:
         edge = subgraph.edges[at]
         forward = (edge.source == source) != edge.inverse
-        label, was_forward, was_backward = directions.get(
-            edge.relation, (edge.relation_label, False, False)
-        )
+        label, was_forward, was_backward = directions.get(edge.relation, (edge.relation_label, False, False))
         directions[edge.relation] = label, was_forward or forward, was_backward or not forward
         heaviest[edge.relation] = heaviest.get(edge.relation, 0.0) + weights[at]
     order = sorted(directions, key=lambda relation: (-round(heaviest[relation], 9), relation))

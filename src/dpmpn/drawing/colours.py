@@ -17,7 +17,9 @@ FAINT_LINE = "#9aa6b2"
 
 def gained(node: Node) -> tuple[float, float]:
     """The most attention a node ever had, and when it gained its attention: 0 is the first step, 1 the last."""
-    rises = [max(0.0, after - before) for before, after in zip(node.attention, node.attention[1:], strict=False)]
+    rises = [
+        max(0.0, after - before) for before, after in zip(node.attention, node.attention[1:], strict=False)
+    ]
     total = sum(rises)
     if total <= 0 or len(rises) < 2:
         return max(node.attention, default=0.0), 0.0

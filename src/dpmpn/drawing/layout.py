@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmpn.drawing.arranging import arranged, spread
+from dpmpn.drawing.arranging import arranged
+from dpmpn.drawing.bundles import bundled
 from dpmpn.drawing.colours import gained, strengths
-from dpmpn.drawing.labels import node_lines, size_of
+from dpmpn.drawing.labels import EDGE_SIZE, NODE_SIZE, edge_lines, node_lines, size_of
+from dpmpn.drawing.spreading import spread
+from dpmpn.drawing.tangle import Graph
 from dpmpn.explain.subgraph import Node, Subgraph
 
 END_RADIUS = 13.0  # of the head and the answer
 _SMALL, _LARGE = 3.0, 8.5  # of the others, from no attention to the most
-_MARGIN = 8.0
 
 
 @dataclass(frozen=True)
@@ -48,15 +50,38 @@ def lay_out(
     return lay_out_full(full, pruned, small, head, answer, widths[0]), small
 
 
-def lay_out_pruned(pruned: Subgraph, head: str, answer: str, width: float, height: float) -> Layout:
-    """Neighbours near each other, few crossings, and room for the labels of all nodes."""
+def lay_out_pruned(
+    pruned: Subgraph,
+    head: str,
+    answer: str,
+    width: float,
+    height: float,
+    least_height: float = 0.0,
+    keyed: bool = False,
+) -> Layout:
+    """Neighbours near each other, few crossings, and room for the labels of all nodes and lines.
+
+    With `keyed` the lines will have short keys only.
+    """
     at_head, at_answer = place_of(pruned, head), place_of(pruned, answer)
     radii = _radii(pruned, (at_head, at_answer))
     sizes = np.array([_size(node, radius) for node, radius in zip(pruned.nodes, radii, strict=True)])
-    ends = sorted({(min(e.source, e.target), max(e.source, e.target)) for e in pruned.edges})
-    when = np.array([_mean_time(node.share) for node in pruned.nodes])
-    places = arranged(sizes, np.array(ends, int).reshape(-1, 2), when, at_head, at_answer, width, height, _MARGIN)
-    return _layout(places, radii, at_head, at_answer, width, height)
+    bundles = [b for b in bundled(pruned, [sum(e.share) for e in pruned.edges]) if not b.is_loop]
+    labels = [
+        size_of(("ab",) if keyed else edge_lines(bundle, len(bundles)), EDGE_SIZE) for bundle in bundles
+    ]
+    graph = Graph(
+        sizes / 2,
+        sizes[:, 1] / 2 - np.array(radii) - 2,
+        np.array([(b.source, b.target) for b in bundles], int).reshape(-1, 2),
+        np.array(labels).reshape(-1, 2) / 2 + 2,
+        _wished(pruned, at_head, at_answer, sizes, width),
+    )
+    places = arranged(graph, at_head, at_answer, (width, height))
+    top, bottom = _reach(graph, places)
+    stretch = max(1.0, least_height / (bottom - top))  # only moves nodes apart
+    places[:, 1] = (places[:, 1] - top) * stretch
+    return _layout(places, radii, at_head, at_answer, width, (bottom - top) * stretch)
 
 
 def lay_out_full(
@@ -75,8 +100,44 @@ def lay_out_full(
     when = np.array([gained(node)[1] for node in full.nodes])
     ends = np.array([(e.source, e.target) for e in full.edges], int).reshape(-1, 2)
     flows = np.array([sum(e.flow) for e in full.edges])
-    places = spread(start, pinned, np.array(radii), when, ends, flows, width, height)
+    lines = _lines_of(pruned, small) * [width / small.width, 1.0]
+    places = spread(
+        start,
+        pinned,
+        np.array(radii),
+        when,
+        ends,
+        flows,
+        lines,
+        _below(full, start, radii, width),
+        (width, height),
+    )
     return _layout(places, radii, at_head, at_answer, width, height)
+
+
+def _lines_of(pruned: Subgraph, small: Layout) -> np.ndarray:
+    """The lines of the pruned subgraph, each by its two ends: lines x 2 x 2."""
+    places = np.array([(disc.x, disc.y) for disc in small.discs])
+    ends = np.array([(edge.source, edge.target) for edge in pruned.edges], int).reshape(-1, 2)
+    return places[np.unique(np.sort(ends, 1), axis=0)]
+
+
+def _below(full: Subgraph, places: np.ndarray, radii: Sequence[float], width: float) -> np.ndarray:
+    """Boxes below the nodes that are placed already, for their labels: middles and half widths and heights."""
+    boxes = []
+    for node, (x, y), radius in zip(full.nodes, places.tolist(), radii, strict=True):
+        if x == x:  # placed
+            end = radius >= END_RADIUS
+            wide, high = size_of(node_lines(node, end), NODE_SIZE, end)
+            boxes.append(
+                (
+                    min(max(x, wide / 2 + 2), width - wide / 2 - 2),
+                    y + radius + 2 + high / 2,
+                    wide / 2 + 4,
+                    high / 2 + 2,
+                )
+            )
+    return np.array(boxes).reshape(-1, 4)
 
 
 def place_of(subgraph: Subgraph, name: str) -> int:
@@ -102,8 +163,30 @@ def _radii(subgraph: Subgraph, apart: tuple[int, int]) -> list[float]:
 
 def _size(node: Node, radius: float) -> tuple[float, float]:
     """The width and height that a disc takes with its label below."""
-    width, height = size_of(node_lines(node), bold=radius >= END_RADIUS)
-    return max(width, 2 * radius) + 8, 2 * radius + height + 6
+    end = radius >= END_RADIUS
+    width, height = size_of(node_lines(node, end), NODE_SIZE, end)
+    return max(width, 2 * radius) + 6, 2 * radius + height + 6
+
+
+def _wished(subgraph: Subgraph, head: int, answer: int, sizes: np.ndarray, width: float) -> np.ndarray:
+    """Places from left to right by when the answer's attention was at a node, the head's and the answer's at the sides."""
+    when = np.array([_mean_time(node.share) for node in subgraph.nodes])
+    between = np.delete(when, [head, answer])
+    low, high = (between.min(), between.max()) if len(between) else (0.0, 0.0)
+    part = (when - low) / (high - low) if high > low else np.full(len(when), 0.5)
+    reach = min(0.25, 0.05 * len(between))
+    wished = width * (0.5 + reach * (2 * part - 1))
+    wished[head], wished[answer] = sizes[head, 0] / 2, width - sizes[answer, 0] / 2
+    return wished
+
+
+def _reach(graph: Graph, places: np.ndarray) -> tuple[float, float]:
+    """From where to where nodes and the labels of lines go in height; labels of nodes may also stand above."""
+    above = below = graph.half[:, 1] + graph.drop
+    middles = places[graph.ends].mean(1)[:, 1]
+    top = min((places[:, 1] - above).min(), (middles - graph.label[:, 1]).min(initial=np.inf))
+    bottom = max((places[:, 1] + below).max(), (middles + graph.label[:, 1]).max(initial=-np.inf))
+    return float(top), float(bottom)
 
 
 def _mean_time(share: Sequence[float]) -> float:

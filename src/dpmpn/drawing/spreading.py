@@ -4,6 +4,7 @@ import numpy as np
 
 _GOLDEN = 0.6180339887498949
 _ROUNDS = 150
+_BESIDE = 6.0  # between a disc and a line of the pruned subgraph
 
 
 def spread(
@@ -13,12 +14,14 @@ def spread(
     when: np.ndarray,
     ends: np.ndarray,
     flows: np.ndarray,
-    kept_free: np.ndarray,
+    lines: np.ndarray,
+    boxes: np.ndarray,
     field: tuple[float, float],
 ) -> np.ndarray:
     """Places by time from left to right, near those with whom attention was exchanged, and apart from each other.
 
-    `start` holds the places of the pinned nodes; `kept_free` are points that others keep away from.
+    `start` holds the places of the pinned nodes; from `lines` (lines x 2 ends x 2) others keep away, and out of `boxes`
+    (middle and half the width and height).
     """
     n = len(start)
     free = ~pinned
@@ -32,17 +35,32 @@ def spread(
     order = np.argsort(np.argsort(wished[free], kind="stable"), kind="stable")
     places[free, 0] = wished[free]
     places[free, 1] = (order + 1) * _GOLDEN % 1.0 * field[1]
-    room = 0.95 * np.sqrt(field[0] * field[1] / (n + 2 * len(kept_free) + 1))
+    room = 1.15 * np.sqrt(field[0] * field[1] / (n + 1))
+    wanted = np.maximum(room, radii[:, None] + radii + 4.0)
+    np.fill_diagonal(wanted, 0)
     for turn in range(_ROUNDS):
         calm = 1.0 - turn / _ROUNDS
         pull = near @ places - places * near.sum(1)[:, None]
-        pull *= 0.12 * calm
+        pull *= 0.06 * calm
         pull[:, 0] += 0.08 * calm * (wished - places[:, 0])
-        push = _push(places, places, room, radii[:, None] + radii + 4.0)
-        if len(kept_free):
-            push += _push(places, kept_free, room, np.full((n, len(kept_free)), 16.0))
-        places[free] = np.clip(places + pull + push, low, high)[free]
+        push = _off_each_other(places, wanted) + _off_lines(places, lines, radii + _BESIDE)
+        moved = _out_of(places + pull + push, radii, boxes)
+        places[free] = np.clip(moved, low, high)[free]
     return places
+
+
+def _out_of(places: np.ndarray, radii: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """Discs that lie on boxes are moved to the nearest side."""
+    moved = places.copy()
+    for x, y, half_width, half_height in boxes:
+        off = moved - (x, y)
+        over = np.stack([half_width + radii, half_height + radii], 1) - np.abs(off)
+        inside = (over > 0).all(1)
+        axis = (over[:, 1] < over[:, 0]).astype(int)
+        rows = np.flatnonzero(inside)
+        way = np.where(off[rows, axis[rows]] < 0, -1.0, 1.0)
+        moved[rows, axis[rows]] += way * over[rows, axis[rows]]
+    return moved
 
 
 def _nearness(ends: np.ndarray, flows: np.ndarray, n: int) -> np.ndarray:
@@ -55,13 +73,24 @@ def _nearness(ends: np.ndarray, flows: np.ndarray, n: int) -> np.ndarray:
     return np.divide(near, total, out=np.zeros_like(near), where=total > 0)
 
 
-def _push(places: np.ndarray, others: np.ndarray, room: float, least: np.ndarray) -> np.ndarray:
-    """Away from others that are nearer than there is room for."""
-    away = places[:, None] - others[None]
-    distance = np.hypot(away[..., 0], away[..., 1])
-    turn = (np.arange(len(places))[:, None] * 2.399963 + np.arange(len(others))) * (distance < 1e-9)
-    away = away + np.stack([np.cos(turn), np.sin(turn)], -1) * (distance < 1e-9)[..., None]
-    wanted = np.maximum(room, least)
-    strength = np.clip(wanted - distance, 0, None) * 0.3 / np.maximum(distance, 1.0)
-    strength *= distance > 0  # not from itself
+def _off_each_other(places: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Away from nodes that are nearer than is wanted."""
+    x, y = (places[:, axis, None] - places[:, axis] for axis in (0, 1))
+    distance = np.sqrt(x * x + y * y)
+    same = distance < 1e-9
+    if same.sum() > len(places):  # these go apart by their order
+        x[same] = np.sign(np.arange(len(places))[:, None] - np.arange(len(places)))[same]
+    strength = np.maximum(wanted - distance, 0) * 0.3 / np.maximum(distance, 1.0)
+    return np.stack([(x * strength).sum(1), (y * strength).sum(1)], 1)
+
+
+def _off_lines(places: np.ndarray, lines: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Away from the nearest point of lines that are nearer than is wanted."""
+    start, along = lines[:, 0], lines[:, 1] - lines[:, 0]
+    length = np.maximum((along**2).sum(1), 1e-9)
+    to = places[:, None] - start  # nodes x lines x 2
+    part = np.clip((to * along).sum(2) / length, 0, 1)
+    away = to - part[..., None] * along
+    distance = np.maximum(np.sqrt((away**2).sum(2)), 0.1)
+    strength = np.maximum(wanted[:, None] - distance, 0) * 0.8 / distance
     return (away * strength[..., None]).sum(1)

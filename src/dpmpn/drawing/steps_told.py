@@ -43,7 +43,9 @@ def _told(explanation: Explanation, t: int) -> str:
         strongest = max(full.edges, key=lambda edge: edge.flow[t - 1])
         if strongest.flow[t - 1] >= _WORTH_SAYING:
             flow, source = percent(strongest.flow[t - 1]), plain(full.nodes[strongest.source].label)
-            sentences.append(f"Most came from {source} along “{fact_told(full, strongest)}” ({flow}).")
+            sentences.append(
+                f"The strongest flow, {flow}, came from {source} along “{fact_told(full, strongest)}”."
+            )
     waited = sum(node.waited[t - 1] for node in full.nodes)
     if waited >= _WORTH_SAYING:
         sentences.append(f"{percent(waited)} stayed where it was.")
@@ -54,12 +56,12 @@ def _where(nodes: tuple[Node, ...], answer: Node, t: int) -> str:
     """Where most of the attention is."""
     order = sorted(nodes, key=lambda node: -node.attention[t])
     shown = [node for node in order[:_SHOWN_NODES] if node.attention[t] >= _WORTH_SAYING] or order[:1]
-    first, *others = (
-        (percent(node.attention[t]), plain(node.label) + (", the answer" if node is answer else ""))
+    first, *others = [
+        (percent(node.attention[t]), plain(node.label) + (" (the answer)" if node is answer else ""))
         for node in shown
-    )
+    ]
     parts = [f"{first[0]} of the attention is at {first[1]}", *(f"{part} at {name}" for part, name in others)]
-    return "; ".join(parts) if len(parts) < 2 else f"{'; '.join(parts[:-1])} and {parts[-1]}"
+    return ", ".join(parts[:-1]) + " and " + parts[-1] if others else parts[0]
 
 
 def _arrived(answer: Node, t: int, last: int) -> str:

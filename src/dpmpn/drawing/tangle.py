@@ -27,7 +27,9 @@ class Graph:
 def tangles(graph: Graph, places: np.ndarray, width: float) -> np.ndarray:
     """A cost for each of several arrangements (arrangements x nodes x 2); the lower, the easier to read."""
     boxes = graph.boxes(places)
-    cost = _NODES * _overlaps(boxes, graph.half, boxes, graph.half, np.triu(np.ones((len(graph.half),) * 2), 1))
+    cost = _NODES * _overlaps(
+        boxes, graph.half, boxes, graph.half, np.triu(np.ones((len(graph.half),) * 2), 1)
+    )
     cost += _TIME * (np.abs(places[:, :, 0] - graph.wished) / width).sum(1)
     if not len(graph.ends):
         return cost
@@ -44,7 +46,9 @@ def tangles(graph: Graph, places: np.ndarray, width: float) -> np.ndarray:
     return cost
 
 
-def _overlaps(a: np.ndarray, half_a: np.ndarray, b: np.ndarray, half_b: np.ndarray, counted: np.ndarray) -> np.ndarray:
+def _overlaps(
+    a: np.ndarray, half_a: np.ndarray, b: np.ndarray, half_b: np.ndarray, counted: np.ndarray
+) -> np.ndarray:
     """How much boxes lie over each other, as parts of the smaller's width and height."""
     smaller = np.minimum(half_a[:, None], half_b[None]) * 2 + 1e-9
     over = half_a[:, None] + half_b[None] - np.abs(a[:, :, None] - b[:, None])  # arrangements x a x b x 2

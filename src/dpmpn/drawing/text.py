@@ -60,10 +60,11 @@ def broken(text: str, most_width: float, most_lines: int, size: float, bold: boo
 def _even_lines(text: str, most_width: float, most_lines: int, size: float, bold: bool) -> tuple[str, ...]:
     """Filled lines, or as narrow ones as give no more of them: short last lines look like accidents."""
     lines = _filled(text, most_width, size, bold)
+    widest = max(text_width(piece.rstrip(), size, bold) for piece in _pieces(text))
     if 1 < len(lines) <= most_lines:
         for part in (0.55, 0.65, 0.75, 0.85):
             narrower = _filled(text, most_width * part, size, bold)
-            if len(narrower) == len(lines) and all(text_width(n, size, bold) <= most_width for n in narrower):
+            if len(narrower) == len(lines) and most_width * part >= widest:
                 return narrower
     return lines
 
@@ -99,7 +100,9 @@ def _shortened(text: str, most_width: float, most_lines: int, size: float, bold:
     """As much of the front as the first lines hold, an ellipsis, and as much of the end as the last line holds."""
     if most_lines == 1:
         front = _front(text, most_width * 0.45, size, bold)
-        return (front + ELLIPSIS + _back(text, most_width - text_width(front + ELLIPSIS, size, bold), size, bold),)
+        return (
+            front + ELLIPSIS + _back(text, most_width - text_width(front + ELLIPSIS, size, bold), size, bold),
+        )
     above = _filled(text[:_LONGEST], most_width, size, bold)[: most_lines - 1]
     room = most_width - text_width(ELLIPSIS, size, bold)
     beginning = sum(map(len, above[:-1]))

@@ -14,7 +14,7 @@ from dpmpn.explain.subgraph import Subgraph, full_subgraph, pruned_subgraph
 from dpmpn.predictions import Prediction
 
 if TYPE_CHECKING:
-    import networkx
+    import networkx  # type: ignore[import-untyped]
 
     from dpmpn.explain.why_not import WhyNot
 

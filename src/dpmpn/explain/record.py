@@ -7,9 +7,10 @@ from importlib.resources import files
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import DataError
 from dpmpn.explain.explanation import Explanation
-from dpmpn.explain.paths import Fact
+from dpmpn.explain.paths import Fact, Path
 from dpmpn.explain.subgraph import Subgraph
 from dpmpn.explain.text import entities_along, entity_label, relation_label
 
@@ -30,8 +31,13 @@ def as_record(explanation: Explanation, why_not: "Sequence[WhyNot]" = ()) -> dic
         "steps": explanation.n_steps,
         "horizon": asdict(explanation.horizon),
         "kept_share": explanation.kept_share,
-        "paths": _paths(explanation),
-        "key_facts": [{**_fact(explanation, key.fact), "share": key.share} for key in explanation.key_facts],
+        "paths": [
+            {"share": path.share, "facts": labelled_path(explanation, path)} for path in explanation.paths
+        ],
+        "key_facts": [
+            {**labelled_fact(explanation.graph, key.fact), "share": key.share}
+            for key in explanation.key_facts
+        ],
         "full": _subgraph(explanation.full),
         "pruned": _subgraph(explanation.pruned),
     }
@@ -50,21 +56,9 @@ def json_text(record: dict[str, Any]) -> str:
     return f"{{\n{_members(record, '  ')}\n}}\n"
 
 
-def _paths(explanation: Explanation) -> list[dict[str, Any]]:
-    return [
-        {
-            "share": path.share,
-            "facts": [
-                {**_fact(explanation, fact), "inverse": fact[0] != at}
-                for fact, at in zip(path.facts, entities_along(explanation.question.head, path), strict=False)
-            ],
-        }
-        for path in explanation.paths
-    ]
-
-
-def _fact(explanation: Explanation, fact: Fact) -> dict[str, str]:
-    graph, (head, relation, tail) = explanation.graph, fact
+def labelled_fact(graph: KnowledgeGraph, fact: Fact) -> dict[str, Any]:
+    """A fact's names and what to show for them."""
+    head, relation, tail = fact
     return {
         "head": head,
         "relation": relation,
@@ -73,6 +67,15 @@ def _fact(explanation: Explanation, fact: Fact) -> dict[str, str]:
         "relation_label": relation_label(graph, relation),
         "tail_label": entity_label(graph, tail),
     }
+
+
+def labelled_path(explanation: Explanation, path: Path) -> list[dict[str, Any]]:
+    """The facts of a path, and whether attention went along each from its tail to its head."""
+    entities = entities_along(explanation.question.head, path)
+    return [
+        {**labelled_fact(explanation.graph, fact), "inverse": fact[0] != at}
+        for fact, at in zip(path.facts, entities, strict=False)
+    ]
 
 
 def _subgraph(subgraph: Subgraph) -> dict[str, Any]:

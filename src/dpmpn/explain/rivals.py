@@ -7,7 +7,10 @@ import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow, QueryFlow
-from dpmpn.explain.paths import Fact, path_of, strongest_walks
+from dpmpn.explain.paths import Fact, Walk, named_paths, strongest_walks
+
+_LOOKED_AT = 20  # paths, of which those along the same entities are put together,
+_ENOUGH = 0.9  # or fewer that brought so much of the attention
 
 
 @dataclass(frozen=True)
@@ -21,9 +24,9 @@ class Rival:
 
 @dataclass(frozen=True)
 class Way:
-    """The strongest path to an entity: its facts, the entities along it, and its share of the entity's attention."""
+    """The strongest path to an entity, and the share of the entity's attention that came along it."""
 
-    facts: tuple[Fact, ...]
+    facts: tuple[Fact, ...]  # of facts between the same two entities, the strongest; the share is that of all
     entities: tuple[str, ...]
     labels: tuple[str, ...]
     share: float
@@ -57,52 +60,56 @@ class Rivals:
         self._flow, self._graph = flow, graph
         self._parts = {entity: AnswerFlow.to(flow, entity) for entity in (candidate, first)}
         self._candidate, self._first = candidate, first
-        walks = {entity: strongest_walks(parts, graph.self_loop, 1) for entity, parts in self._parts.items()}
-        head = int(flow.nodes[flow.head])
-        self._walks = {entity: found[0] for entity, found in walks.items() if found}
-        self._chains = {
-            entity: [head, *(tail for _, _, tail in walk.edges)] for entity, walk in self._walks.items()
-        }
+        ways = {entity: _strongest_way(parts) for entity, parts in self._parts.items()}
+        self._walks = {entity: way for entity, way in ways.items() if way is not None}
+        self._chains = {entity: _chain(flow, walk) for entity, walk in self._walks.items()}
 
     def way(self, entity: int) -> Way | None:
         """The strongest path to one of them; None where all of them are too weak to follow."""
         if entity not in self._walks:
             return None
-        path, chain, names = path_of(self._graph, self._walks[entity]), self._chains[entity], self._graph.entities
+        (path,) = named_paths(self._graph, [self._walks[entity]])
+        chain, names = self._chains[entity], self._graph.entities
         return Way(path.facts, tuple(map(names.name, chain)), tuple(map(names.label, chain)), path.share)
 
     def parted(self) -> Fork | None:
-        """What was sent each way where the two strongest paths part, in the step that matters most for both."""
+        """What was sent each way where the two strongest paths part, in the step that matters most there."""
         if len(self._chains) < 2:
             return None
+        at, ours, theirs = self._parting()
+        # Where the first answer only waits, what counts is when the candidate's part left it.
+        shares = (
+            self._shares(self._candidate, at, ours) if at == theirs else self._shares(self._first, at, theirs)
+        )
+        sent = [self._sent(at, t) for t in range(len(shares))]
+        drawn = [t for t in range(len(shares)) if ours in sent[t]]
+        t = max(drawn or range(len(shares)), key=lambda t: shares[t])
+        return self._fork(at, t, (ours, sent[t].get(ours, 0.0)), (theirs, sent[t].get(theirs, 0.0)))
+
+    def narrowest(self) -> Fork | None:
+        """Where the least went on along the candidate's strongest path after it parted, if more went elsewhere."""
+        if len(self._chains) < 2:
+            return None
+        chain = self._chains[self._candidate]
+        after = chain.index(self._parting()[0]) + 1
+        forks = []
+        for at, onwards in pairwise([*chain[after:], *chain[-1:]]):
+            shares = self._shares(self._candidate, at, onwards)
+            sent = self._sent(at, t := int(np.argmax(shares)))
+            went_on = sent.pop(onwards, 0.0)
+            if sent:
+                best = min(sent, key=lambda entity: (-sent[entity], entity))
+                forks.append(self._fork(at, t, (onwards, went_on), (best, sent[best])))
+        narrow = min(forks, key=lambda fork: fork.towards.attention, default=None)
+        return narrow if narrow and narrow.towards.attention < narrow.other.attention else None
+
+    def _parting(self) -> tuple[int, int, int]:
+        """Where the two chains part, and how each goes on; where one ends, attention goes on by waiting there."""
         ours, theirs = self._chains[self._candidate], self._chains[self._first]
         same = 0
         while ours[same + 1 : same + 2] == theirs[same + 1 : same + 2]:
             same += 1
-        # Where a path ends, attention goes on by waiting there.
-        at, our_next, their_next = ours[same], (ours + ours[-1:])[same + 1], (theirs + theirs[-1:])[same + 1]
-        our_shares = self._shares(self._candidate, at, our_next)
-        their_shares = self._shares(self._first, at, their_next)
-        both = our_shares * their_shares
-        t = int(np.argmax(both if both.any() else their_shares))
-        sent = self._sent(at, t)
-        return self._fork(at, t, (our_next, sent.get(our_next, 0.0)), (their_next, sent.get(their_next, 0.0)))
-
-    def narrowest(self) -> Fork | None:
-        """Where the least went on along the candidate's strongest path, if more went elsewhere."""
-        chain = self._chains.get(self._candidate, [])
-        forks = []
-        for at, onwards in pairwise([*chain, *chain[-1:]]):
-            shares = self._shares(self._candidate, at, onwards)
-            if shares.any():
-                t = int(np.argmax(shares))
-                sent = self._sent(at, t)
-                went_on = sent.pop(onwards, 0.0)
-                if sent:
-                    best = min(sent, key=lambda entity: (-sent[entity], entity))
-                    forks.append(self._fork(at, t, (onwards, went_on), (best, sent[best])))
-        narrow = min(forks, key=lambda fork: fork.towards.attention, default=None)
-        return narrow if narrow and narrow.towards.attention < narrow.other.attention else None
+        return ours[same], [*ours, ours[-1]][same + 1], [*theirs, theirs[-1]][same + 1]
 
     def peak(self, most: int) -> Peak | None:
         """When after a step the candidate had more attention than after the last one, and where it went from there."""
@@ -148,6 +155,21 @@ class Rivals:
         return Fork(
             names.name(at), names.label(at), t + 1, rival(self._graph, *towards), rival(self._graph, *other)
         )
+
+
+def _chain(flow: QueryFlow, walk: Walk) -> list[int]:
+    """The entities along a walk, the head first."""
+    return [int(flow.nodes[flow.head]), *(tail for _, _, tail in walk.edges)]
+
+
+def _strongest_way(flow: AnswerFlow) -> Walk | None:
+    """The strongest walk, where walks along the same entities are one: parallel facts lead the same way."""
+    strongest: dict[tuple[int, ...], Walk] = {}
+    for walk in strongest_walks(flow, _LOOKED_AT, _ENOUGH):
+        along = tuple(_chain(flow.query, walk))
+        before = strongest.get(along)
+        strongest[along] = Walk(before.edges, before.share + walk.share) if before else walk
+    return max(strongest.values(), key=lambda walk: walk.share, default=None)
 
 
 def rival(graph: KnowledgeGraph, entity: int, attention: float) -> Rival:

@@ -19,6 +19,7 @@ _NEGLIGIBLE = 0.0005  # parts that no percentage shows
 class Way:
     """Paths along the same entities: parallel facts, such as a fact and its reverse, make otherwise equal ones."""
 
+    entities: tuple[str, ...]  # from head to answer
     hops: list[dict[Fact, None]]  # the facts of each, those of stronger paths first
     share: float = 0.0
 
@@ -48,7 +49,7 @@ def ways_of(explanation: Explanation) -> list[Way]:
     ways: dict[tuple[str, ...], Way] = {}
     for path in explanation.paths:
         entities = entities_along(explanation.question.head, path)
-        way = ways.setdefault(entities, Way([{} for _ in path.facts]))
+        way = ways.setdefault(entities, Way(entities, [{} for _ in path.facts]))
         way.share += path.share
         for hop, fact in zip(way.hops, path.facts, strict=True):
             hop[fact] = None

@@ -1,7 +1,6 @@
 """Why a candidate is not the first answer: where its attention was lost, read from the trace and the graph alone."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -9,91 +8,15 @@ from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.distance import NOT_CONNECTED, Levels, facts_between, tails_of
 from dpmpn.explain.flow import QueryFlow
-from dpmpn.explain.rivals import Fork, Peak, Rival, Rivals, Way, rival
+from dpmpn.explain.reason import Near, Reason, WhyNot
+from dpmpn.explain.rivals import Fork, Rivals, rival
 from dpmpn.model.frontier import ATTENTION_FLOOR, STRATEGIES
 from dpmpn.predictions import Asked
 
+__all__ = ["WhyNot", "why_not"]
+
 SHOWN_RIVALS = 3
-
-Reason = Literal[
-    "unreachable",  # no chain of at most T facts leads from the head to it
-    "not_sampled",  # never scanned: the edges towards it were not among those drawn from an attended-from node
-    "not_attended_from",  # it, or the node before it, was scanned, but was not among the N1 of the next step
-    "not_attended_to",  # it was scanned, but was not among the N3 that get messages
-    "out_competed",  # it has attention at the end, and others have more
-    "first_answer",
-]
-
-
-@dataclass(frozen=True)
-class Near:
-    """A node from which attention could still have come to the candidate in time; steps are counted from 1."""
-
-    name: str
-    label: str
-    distance: int  # facts from here to the candidate, 0 for the candidate itself
-    step: int  # its attention is that after this step; 0 for the head before the first one
-    attention: float
-    rank: int  # by attention, among all that the step scanned
-    scanned: int  # how many these were
-    facts: int  # that the node has
-    leading: int  # of these, how many lead on towards the candidate
-
-
-@dataclass(frozen=True)
-class WhyNot:
-    """Where the attention of a candidate was lost; steps are counted from 1, and fields that say nothing are empty."""
-
-    candidate: str
-    label: str
-    head: str
-    head_label: str
-    reason: Reason
-    n_steps: int
-    distance: int | None  # facts from the head; None where not connected, or farther than is looked for
-    connected: bool
-    facts: int  # that the candidate has
-    head_facts: int
-    attention: tuple[float, ...]  # a^0 ... a^T of the candidate
-    step: int | None = None  # in which it, or what should have led there, was left out
-    rank: int | None = None  # among the answers
-    probability: float = 0.0
-    near: tuple[Near, ...] = ()  # where the attention that should have come to it was left out
-    late: Near | None = None  # what came nearer, but with too few steps left
-    limit: int | None = None  # N1, N2 or N3, whichever left it out
-    chosen_by: str = "attention"  # how the limit chooses: by attention or at random
-    by: tuple[Rival, ...] = ()  # what was preferred, strongest first
-    weakest_kept: Rival | None = None  # the last that the limit kept
-    settings: tuple[tuple[str, int], ...] = ()  # to try: keys of the configuration and values
-    way: Way | None = None  # strongest path to the candidate
-    first_way: Way | None = None  # strongest path to the first answer
-    parted: Fork | None = None  # where these two part
-    narrowest: Fork | None = None  # where the candidate's was lost, if not there
-    peak: Peak | None = None
-
-    def text(self) -> str:
-        """The reason in a few sentences."""
-        from dpmpn.explain.why_not_text import sentences
-
-        return " ".join(sentences(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON holds it."""
-        return {
-            **{key: _listed(value) for key, value in asdict(self).items()},
-            "settings": dict(self.settings),
-            "text": self.text(),
-        }
-
-    def __str__(self) -> str:
-        return self.text()
-
-
-def _listed(value: Any) -> Any:
-    """The value with lists in the place of tuples."""
-    if isinstance(value, dict):
-        return {key: _listed(item) for key, item in value.items()}
-    return [_listed(item) for item in value] if isinstance(value, tuple | list) else value
+ABOUT_AS_MUCH = 0.5  # of the first answer's: a smaller part is reason enough
 
 
 def why_not(asked: Asked, candidate: int, graph: KnowledgeGraph, horizon: Horizon) -> WhyNot:
@@ -160,7 +83,6 @@ class _Search:
         above = answers[: at[0]] if len(at) else answers
         by = zip(above[:SHOWN_RIVALS].tolist(), self.asked.probabilities.tolist(), strict=False)
         parted = rivals.parted() if len(above) else None
-        favoured = parted is not None and parted.towards.attention >= parted.other.attention
         return self._told(
             "out_competed" if len(above) else "first_answer",
             rank=int(at[0]) + 1 if len(at) else None,
@@ -169,7 +91,7 @@ class _Search:
             way=rivals.way(self.candidate),
             first_way=rivals.way(int(answers[0])) if len(above) else None,
             parted=parted,
-            narrowest=rivals.narrowest() if favoured else None,
+            narrowest=_narrow(rivals, parted) if parted else None,
             peak=rivals.peak(SHOWN_RIVALS) if len(above) else None,
         )
 
@@ -204,7 +126,9 @@ class _Search:
         best = min(nodes, key=lambda node: (node.rank, node.step))
         return self._cut("not_attended_from", (best,), self.flow.attended_from[best.step], late=late)
 
-    def _not_drawn(self, times, places, distance: int, nearer: np.ndarray, late: Near | None) -> WhyNot:  # type: ignore[no-untyped-def]
+    def _not_drawn(
+        self, times: np.ndarray, places: np.ndarray, distance: int, nearer: np.ndarray, late: Near | None
+    ) -> WhyNot:
         """The edges towards it were not among those drawn; the nodes of which it would have taken fewest come first."""
         places, first = np.unique(places, return_index=True)  # times ascend, so the first time of each
         pairs = zip(places.tolist(), times[first].tolist(), strict=True)
@@ -250,12 +174,13 @@ class _Search:
     def _larger(self, node: Near) -> tuple[tuple[str, int], ...]:
         """The limits that would have let a node pass: of what N3 keeps, N1 are attended from."""
         how, horizon = STRATEGIES[self.horizon.strategy], self.horizon
-        limits = (
-            ("ask_attending_from_per_step", horizon.max_attending_from_per_step, how.attending_from),
-            ("ask_attending_to_per_step", horizon.max_attending_to_per_step, how.attending_to),
-        )
-        enough = [(key, n, 2 * n if by == "random" else node.rank) for key, n, by in limits if by != "all"]
-        return tuple((key, _raised(n, rank)) for key, n, rank in enough if n < rank)
+        n1, n3 = horizon.max_attending_from_per_step, horizon.max_attending_to_per_step
+        to = n3 if how.attending_to == "all" else _raised(n3, _enough(how.attending_to, n3, node.rank))
+        from_ = n1 if how.attending_from == "all" else _raised(n1, _enough(how.attending_from, n1, node.rank))
+        if how.attending_to == "attention":
+            from_ = max(n1, min(from_, to))
+        settings = (("ask_attending_from_per_step", from_, n1), ("ask_attending_to_per_step", to, n3))
+        return tuple((key, value) for key, value, now in settings if value > now)
 
     def _near(self, place: int, time: int, distance: int, nearer: np.ndarray) -> Near:
         entity, attention = int(self.flow.nodes[place]), self.flow.attention[time]
@@ -275,6 +200,18 @@ class _Search:
             self._facts(entity),
             int(np.isin(tails_of(self.graph, np.array([entity])), nearer).sum()) if distance else 0,
         )
+
+
+def _narrow(rivals: Rivals, parted: Fork) -> Fork | None:
+    """Where the candidate's path lost what it had, if where the two parted it still had about as much, or more."""
+    ours, theirs = parted.towards.attention, parted.other.attention
+    narrow = rivals.narrowest() if ours >= ABOUT_AS_MUCH * theirs else None
+    return narrow if narrow and ours * narrow.towards.attention < ABOUT_AS_MUCH * theirs else None
+
+
+def _enough(chosen_by: str, limit: int, rank: int) -> int:
+    """How many must be chosen so that a node is among them; where chance chooses, twice as many are worth a try."""
+    return 2 * limit if chosen_by == "random" else rank
 
 
 def _raised(limit: int, enough: int) -> int:

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from dpmpn.explain.distance import FARTHEST
+from dpmpn.explain.reason import Near, WhyNot
 from dpmpn.explain.rivals import Fork, Peak, Rival, Way
 from dpmpn.explain.text import percent
-from dpmpn.explain.why_not import Near, WhyNot
+from dpmpn.explain.told_apart import told_apart
 from dpmpn.model.frontier import ATTENTION_FLOOR
 
 _SHOWN_NEAR = 3
+_WORTH_TRYING = 8  # times a limit
 _WORTH_SAYING = 1.1  # times its last attention that a candidate must have had before
 
 
@@ -22,7 +24,7 @@ def sentences(why: WhyNot) -> list[str]:
         "out_competed": _out_competed,
         "first_answer": _first_answer,
     }[why.reason]
-    return [*told(why), *_try(why.settings)]
+    return [*told(told_apart(why)), *_try(why)]
 
 
 def _unreachable(why: WhyNot) -> list[str]:
@@ -63,9 +65,13 @@ def _unreachable(why: WhyNot) -> list[str]:
 
 def _not_sampled(why: WhyNot) -> list[str]:
     x, node = why.label, why.near[0]
-    limit = f"{why.limit:,} are drawn by chance in a step"
+    limit = f"{why.limit:,} {'is' if why.limit == 1 else 'are'} drawn by chance in a step"
     if node.distance == 1:
-        lead = f"none of those that lead to {x} was" if node.leading > 1 else f"the one that leads to {x} was not"
+        lead = (
+            f"none of those that lead to {x} was"
+            if node.leading > 1
+            else f"the one that leads to {x} was not"
+        )
     else:
         lead = (
             f"none that leads on towards {x}, {node.distance} facts away, was"
@@ -81,7 +87,7 @@ def _not_sampled(why: WhyNot) -> list[str]:
     if more:
         others = len(why.near) - 1 - len(more)
         shown = [f"{near.label} ({near.facts:,} facts)" for near in more]
-        told.append(f"So it went at {_and([*shown, f'{others:,} more'] if others else shown)}.")
+        told.append(f"The same happened at {_and([*shown, f'{others:,} more'] if others else shown)}.")
     return [*told, *_late(why)]
 
 
@@ -90,7 +96,7 @@ def _not_attended_from(why: WhyNot) -> list[str]:
     if not node.distance:
         told = [
             f"{x} had attention {_amount(node.attention)} after step {node.step}, {_place(node)}, but step "
-            f"{why.step} did not go on from it, and nothing led back to it later.",
+            f"{why.step} did not go on from it, and nothing led back to it.",
         ]
     else:
         away = _counted(node.distance, "fact")
@@ -106,8 +112,8 @@ def _not_attended_from(why: WhyNot) -> list[str]:
 def _not_attended_to(why: WhyNot) -> list[str]:
     node = why.near[0]
     return [
-        f"{why.label} was looked at in step {node.step}, but got little attention: {_amount(node.attention)}, "
-        f"{_place(node)}. Later steps did not come back to it.",
+        f"{why.label} was looked at in step {node.step} and got attention {_amount(node.attention)}, {_place(node)}, "
+        "but was not kept, and later steps did not come back to it.",
         _kept(why, f"keeps {_nodes(why.limit)}"),
     ]
 
@@ -117,12 +123,12 @@ def _kept(why: WhyNot, keeps: str) -> str:
     if why.near[0].attention <= ATTENTION_FLOOR:
         return f"Attention below {ATTENTION_FLOOR:.0e} counts as none, and is not followed."
     if why.chosen_by == "random":
-        return f"A step {keeps}, chosen by chance, and this one was not among them."
-    sentence = f"A step {keeps} at most: here {_and([_with_attention(rival) for rival in why.by])}"
+        return f"A step {keeps}, chosen by chance, and it was not among them."
+    kept = [_with_attention(rival) for rival in why.by]
     last = why.weakest_kept
     if last is None or last in why.by:
-        return sentence + "."
-    return f"{sentence} and so on down to {_with_attention(last)}."
+        return f"A step {keeps} at most: here {_and(kept)}."
+    return f"A step {keeps} at most: here {', '.join(kept)} and so on down to {_with_attention(last)}."
 
 
 def _late(why: WhyNot) -> list[str]:
@@ -130,7 +136,11 @@ def _late(why: WhyNot) -> list[str]:
     if late is None:
         return []
     left = why.n_steps - late.step
-    steps = "no step was left" if not left else f"only {_counted(left, 'step')} {'was' if left == 1 else 'were'} left"
+    steps = (
+        "no step was left"
+        if not left
+        else f"only {_counted(left, 'step')} {'was' if left == 1 else 'were'} left"
+    )
     return [
         f"{late.label}, {_counted(late.distance, 'fact')} from it, was looked at only in step {late.step}, when "
         f"{steps}."
@@ -144,41 +154,47 @@ def _out_competed(why: WhyNot) -> list[str]:
             f"{x} was looked at in the last step, but got no attention that a number could tell from none; "
             f"{_with_attention(first)} is the first answer."
         ]
-    before = "" if why.rank == 2 else f", then {_and([_with_attention(rival) for rival in why.by[1:]])}"
     more = why.rank - 1 - len(why.by)
-    before += f" and {more:,} more" if more > 0 else ""
+    before = [*map(_with_attention, why.by), *([f"{more:,} more"] if more else [])]
     told = [
         f"{x} is answer number {why.rank:,}, with probability {_amount(why.probability)}; before it "
-        f"{'is' if why.rank == 2 else 'are'} {_with_attention(first)}{before}."
+        f"{'is' if why.rank == 2 else 'are'} {_and(before)}."
     ]
     if why.way and why.first_way:
         told.append(f"{_strongest(why.way, x)}; {_strongest(why.first_way, first.label, again=True)}.")
+    peak = why.peak if why.peak and why.peak.attention > _WORTH_SAYING * why.probability else None
     if why.parted:
-        told.append(_parted(why, why.parted, first.label))
-    if why.peak and why.peak.attention > _WORTH_SAYING * why.probability:
-        told.append(_peak(why.peak, x))
-    return told
+        # What became of the candidate's own attention is said with its peak.
+        narrow = None if why.narrowest and peak and why.narrowest.name == why.candidate else why.narrowest
+        told.append(_parted(why.parted, narrow, first.label, peak is not None))
+    return [*told, _peak(peak, x)] if peak else told
 
 
-def _parted(why: WhyNot, fork: Fork, first: str) -> str:
-    x, ours, theirs = why.label, fork.towards.attention, fork.other.attention
-    if ours < theirs:
-        return (
-            f"They part at {fork.label}, which in step {fork.step} sent {percent(theirs)} of its attention "
-            f"{_to(fork.other, fork)} and {percent(ours) if ours else 'none'} {_to(fork.towards, fork)}."
-        )
-    told = (
-        f"They part at {fork.label}, which in step {fork.step} did not send less towards {x}: {percent(ours)} "
-        f"{_to(fork.towards, fork)}, {percent(theirs)} {_to(fork.other, fork)}"
-    )
-    narrow = why.narrowest
+def _parted(fork: Fork, narrow: Fork | None, first: str, goes_on: bool) -> str:
+    parts = f"They part at {fork.label}, which in step {fork.step}"
+    favoured = fork.towards.attention >= fork.other.attention
+    if favoured:
+        parts += f" did not prefer {first}: it {_sent(fork, fork.towards, fork.other)}"
+    else:
+        parts += f" {_sent(fork, fork.other, fork.towards)}"
     if narrow:
         return (
-            f"{told}; it was lost at {narrow.label}, where step {narrow.step} sent "
-            f"{percent(narrow.towards.attention)} {_to(narrow.towards, narrow)} and {percent(narrow.other.attention)} "
-            f"{_to(narrow.other, narrow)}."
+            f"{parts}; {'but ' if favoured else ''}further on {narrow.label}, in step {narrow.step}, "
+            f"{_sent(narrow, narrow.other, narrow.towards)}."
         )
-    return f"{told}; but more came to {first} along other paths."
+    more = "; but more came to it in other steps or along other paths" if favoured and not goes_on else ""
+    return f"{parts}{more}."
+
+
+def _sent(fork: Fork, more: Rival, less: Rival) -> str:
+    """What a node did with its attention: the larger part first."""
+    verbs = ["kept" if rival.name == fork.name else "sent" for rival in (more, less)]
+    targets = ["" if rival.name == fork.name else f" to {rival.label}" for rival in (more, less)]
+    little = percent(less.attention) if less.attention else "none"
+    again = f"{verbs[1]} " if verbs[1] != verbs[0] else ""
+    return (
+        f"{verbs[0]} {percent(more.attention)} of its attention{targets[0]} and {again}{little}{targets[1]}"
+    )
 
 
 def _peak(peak: Peak, x: str) -> str:
@@ -199,10 +215,6 @@ def _strongest(way: Way, label: str, again: bool = False) -> str:
     if len(way.labels) == 1:
         return f"{whose} is to stay there, which kept {percent(way.share)} of its attention"
     return f"{whose}, {' > '.join(way.labels)}, brought {percent(way.share)} of its attention"
-
-
-def _to(rival: Rival, fork: Fork) -> str:
-    return "nowhere (it stayed)" if rival.name == fork.name else f"to {rival.label}"
 
 
 def _facts_away(why: WhyNot) -> str:
@@ -237,6 +249,10 @@ def _and(texts: Sequence[str]) -> str:
     return f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else "".join(texts)
 
 
-def _try(settings: Sequence[tuple[str, int]]) -> list[str]:
-    flags = [f"--{key.replace('_', '-')} {value}" for key, value in settings]
-    return [f"Try {' '.join(flags)}."] if flags else []
+def _try(why: WhyNot) -> list[str]:
+    flags = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in why.settings)
+    if not flags:
+        return []
+    if max(value for _, value in why.settings) <= _WORTH_TRYING * (why.limit or 1):
+        return [f"To follow it further, try {flags}."]
+    return [f"To follow it further would take {flags}, and time."]

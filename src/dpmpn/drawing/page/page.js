@@ -5,6 +5,9 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const slider = byId("step"), told = byId("told"), detail = byId("detail"), play = byId("play");
 const STEP_MILLISECONDS = 1700;
+const MOST_LINES_BY_KEY = 40; // that the Tab key visits on its way to the nodes
+const MOST_TOLD = 4; // facts beside the strongest of a line
+const SEEN = 0.005; // parts of the attention below do not bring out a label
 const MOST_MOVING = 60; // lines that show moving dots at once; more would be neither quick nor readable
 
 const state = { t: null, view: "pruned", path: null, timer: null }; // t is null while all steps are shown at once
@@ -18,6 +21,8 @@ function viewOf(name) {
     figure,
     stage: figure.querySelector(".stage"),
     ...data.views[name],
+    edges: data.views[name].edges.map(([source, target, relation, inverse, ...flow]) =>
+      ({ source, target, relation, inverse, flow })),
     discs: all(".node").map((group) => ({ group, circle: group.querySelector("circle"), place: +group.dataset.node })),
     lines: all(".edge").map((group) => ({ group, line: group.querySelector(".line"), places: places(group) })),
     nodeLabels: all(".node-label").map((group) => ({ group, place: +group.dataset.node })),
@@ -25,9 +30,13 @@ function viewOf(name) {
   };
 }
 
-const percent = (part) => (part > 0 && part < 0.005 ? "<1%" : `${Math.round(part * 100)}%`);
+function percent(part) {
+  if (part > 0 && part < 0.005) return "<1%";
+  return part >= 0.995 && part < 0.9995 ? ">99%" : `${Math.round(part * 100)}%`;
+}
 const colourAt = (t, strength) => `color-mix(in oklab, var(--quiet), ${data.colours[t]} ${Math.round(strength * 100)}%)`;
-const strengthOf = (amount) => Math.min(1, 1.15 * amount ** 0.35);
+// How strong a colour is: beside the most there is at this time, and raised so that little is seen too.
+const part = (amount, most) => (most > 0 ? (amount / most) ** 0.33 : 0);
 
 function made(tag, text = "", kind = "") {
   const element = document.createElement(tag);
@@ -42,12 +51,21 @@ function show(t) {
   state.t = t;
   const view = views[state.view];
   view.stage.classList.toggle("moves", t !== null);
-  for (const flow of view.stage.querySelectorAll(".flow")) flow.remove();
+  for (const sign of view.stage.querySelectorAll(".dots, .tip")) sign.remove();
+  view.most = t === null ? 0 : Math.max(...view.nodes.map(({ attention }) => attention[t]));
+  view.mostFlow = Math.max(...view.lines.map(({ places }) => flowOf(view, places)), 0);
   view.discs.forEach((disc) => showDisc(view, disc));
   const flows = view.lines.map((line) => showLine(view, line));
-  if (t !== null) showMoving(flows);
-  view.nodeLabels.forEach(({ group, place }) => fade(group, labelOpacity(view, place)));
-  view.edgeLabels.forEach(({ group, places }) => fade(group, t === null || flowOf(view, places) > 0.005 ? 1 : 0.25));
+  if (t !== null) {
+    showMoving(flows);
+    bringIntoSight(view);
+  }
+  for (const label of view.nodeLabels) {
+    const isEnd = label.place === view.head || label.place === view.answer;
+    label.group.style.opacity = t === null || isEnd || attentionNow(view.nodes, label) > SEEN ? "" : 0.35;
+  }
+  for (const { group, places } of view.edgeLabels)
+    group.style.opacity = t === null || flowOf(view, places) > SEEN ? "" : 0.15;
   slider.value = t ?? 0;
   slider.setAttribute("aria-valuetext", t === null ? "all steps at once" : `step ${t} of ${data.steps}`);
   byId("whole").setAttribute("aria-pressed", t === null);
@@ -58,53 +76,57 @@ function show(t) {
   mark(detail.querySelector(".bars"), t);
 }
 
-function fade(element, opacity) {
-  element.style.opacity = opacity === 1 ? "" : opacity;
+// On a narrow screen the picture is wider than what is seen of it.
+function bringIntoSight({ stage, discs, nodes }) {
+  const most = discs.reduce((one, other) => (attentionNow(nodes, other) > attentionNow(nodes, one) ? other : one));
+  const middle = most.circle.getBoundingClientRect().x - stage.getBoundingClientRect().x + stage.scrollLeft;
+  stage.scrollTo({ left: middle - stage.clientWidth / 2 });
 }
+const attentionNow = (nodes, { place }) => nodes[place].attention[state.t];
 
-function showDisc(view, { circle, place }) {
-  const { t } = state;
-  if (t === null) {
-    circle.style.r = circle.style.fill = "";
-    return;
-  }
-  const attention = view.nodes[place].attention[t];
-  circle.style.r = `${view.unit * (0.35 + 1.9 * Math.sqrt(attention))}px`;
-  circle.style.fill = colourAt(t, strengthOf(attention));
-}
-
-function labelOpacity(view, place) {
-  const { label, attention } = view.nodes[place];
-  return state.t === null || place === view.head || place === view.answer || attention[state.t] > 0.005 ? 1 : 0.3;
+function showDisc(view, disc) {
+  const { style } = disc.circle, attention = attentionNow(view.nodes, disc);
+  style.r = state.t === null ? "" : `${2.5 + 12.5 * Math.sqrt(attention)}px`;
+  style.fill = state.t === null ? "" : colourAt(state.t, part(attention, view.most));
 }
 
 const flowOf = (view, places) => (state.t ? places.reduce((sum, at) => sum + view.edges[at].flow[state.t - 1], 0) : 0);
 
 function showLine(view, { group, line, places }) {
-  const { t } = state;
-  if (t === null) {
+  if (state.t === null) {
     line.style.strokeWidth = line.style.stroke = group.style.opacity = "";
     return null;
   }
   const flow = flowOf(view, places);
-  line.style.strokeWidth = `${view.unit * (0.06 + 0.7 * Math.sqrt(flow))}px`;
-  line.style.stroke = colourAt(t, flow ? strengthOf(flow) : 0);
-  group.style.opacity = flow ? 0.35 + 0.65 * strengthOf(flow) : 0.35;
+  line.style.strokeWidth = `${flow ? 1 + 8 * Math.sqrt(flow) : 0.8}px`;
+  line.style.stroke = colourAt(state.t, part(flow, view.mostFlow));
+  group.style.opacity = 0.4 + 0.6 * part(flow, view.mostFlow);
   return { view, line, places, flow };
 }
 
-// Dots that move along the strongest lines, the way the attention went.
+// Dots that move along the strongest lines, the way the attention went, and a tip that points there.
 function showMoving(flows) {
   const strongest = flows.filter(({ flow }) => flow > 0.003).sort((one, other) => other.flow - one.flow);
   for (const { view, line, places, flow } of strongest.slice(0, MOST_MOVING)) {
+    const back = isBackwards(view, line, places), width = 1 + 8 * Math.sqrt(flow);
     const dots = line.cloneNode(false);
-    dots.setAttribute("class", "flow");
+    dots.setAttribute("class", back ? "dots back" : "dots");
     dots.removeAttribute("style");
-    dots.style.stroke = "var(--ink)";
-    dots.style.strokeWidth = `${view.unit * (0.1 + 0.35 * Math.sqrt(flow))}px`;
-    dots.classList.toggle("back", isBackwards(view, line, places));
-    line.after(dots);
+    dots.style.strokeWidth = `${0.6 + width / 2}px`;
+    line.after(dots, tipOf(line, back, width));
   }
+}
+
+function tipOf(line, back, width) {
+  const tip = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  const length = line.getTotalLength(), at = length * (back ? 0.25 : 0.75), ahead = back ? -1 : 1;
+  const { x, y } = line.getPointAtLength(at), next = line.getPointAtLength(at + ahead);
+  const turned = (Math.atan2(next.y - y, next.x - x) * 180) / Math.PI, size = 2.5 + width;
+  tip.setAttribute("class", "tip");
+  tip.setAttribute("d", `M${-size},${-0.8 * size}L${size},0L${-size},${0.8 * size}Z`);
+  tip.setAttribute("transform", `translate(${x},${y}) rotate(${turned})`);
+  tip.style.fill = line.style.stroke;
+  return tip;
 }
 
 function isBackwards(view, line, places) {
@@ -134,7 +156,7 @@ function fillBars(list, values, first) {
     bar.style.height = `${(2.2 * value) / highest}rem`;
     bar.style.background = data.colours[at + first];
     item.dataset.t = at + first;
-    item.append(made("span", percent(value)), bar, made("b", `t = ${at + first}`));
+    item.append(made("span", percent(value)), bar, made("b", `${first ? "step" : "t ="} ${at + first}`));
     list.append(item);
   });
   mark(list, state.t);
@@ -144,7 +166,6 @@ function fillBars(list, values, first) {
 function tell(title, lines, values, first) {
   const bars = fillBars(made("ol", "", "bars"), values, first);
   detail.replaceChildren(made("h3", title), ...lines.map((line) => made("p", line, "small")), bars);
-  detail.hidden = false;
 }
 
 function tellNode(view, place) {
@@ -156,19 +177,15 @@ function tellNode(view, place) {
 
 function tellEdges(view, places) {
   const total = (at) => view.edges[at].flow.reduce((sum, flow) => sum + flow, 0);
-  const strongest = [...places].sort((one, other) => total(other) - total(one));
-  const sums = view.edges[places[0]].flow.map((_, t) => places.reduce((sum, at) => sum + view.edges[at].flow[t], 0));
-  const lines = strongest.slice(1, 6).map((at) => `${factOf(view, at)}: ${flowsOf(view.edges[at])}`);
-  if (strongest.length > 1) lines.unshift(flowsOf(view.edges[strongest[0]]));
-  if (strongest.length > 6) lines.push(`and ${strongest.length - 6} more`);
-  const { source, target } = view.edges[strongest[0]];
-  lines.push(`Attention that went along ${places.length > 1 ? "all of them" : "it"} at each step,` +
-    ` from ${view.nodes[source].label} to ${view.nodes[target].label}${bothWays(view, places) ? " and back" : ""}:`);
-  tell(factOf(view, strongest[0]), lines, sums, 1);
+  const [strongest, ...others] = [...places].sort((one, other) => total(other) - total(one));
+  const sums = view.edges[strongest].flow.map((_, t) => places.reduce((sum, at) => sum + view.edges[at].flow[t], 0));
+  const lines = others.slice(0, MOST_TOLD).map((at) => `and ${factOf(view, at)}, ${wayOf(view, at)}`);
+  if (others.length > MOST_TOLD) lines.push(`and ${others.length - MOST_TOLD} more`);
+  const along = others.length ? "all of them" : "it";
+  tell(factOf(view, strongest), [wayOf(view, strongest), ...lines, `flow along ${along} at each step:`], sums, 1);
 }
 
-const flowsOf = (edge) => `flow ${edge.flow.map(percent).join(", ")}`;
-const bothWays = (view, places) => new Set(places.map((at) => view.edges[at].source)).size > 1;
+const wayOf = (view, at) => `from ${view.nodes[view.edges[at].source].label} to ${view.nodes[view.edges[at].target].label}`;
 
 function factOf(view, at) {
   const { source, target, relation, inverse } = view.edges[at];
@@ -176,16 +193,17 @@ function factOf(view, at) {
   return `${view.nodes[head].label} ${data.relations[relation]} ${view.nodes[tail].label}`;
 }
 
-function makeTouchable(view, group, label, onShow) {
+function makeTouchable(group, label, onShow, also = [], byKey = true) {
   const shown = () => {
     document.querySelectorAll(".shown").forEach((other) => other.classList.remove("shown"));
     group.classList.add("shown");
     onShow();
   };
-  group.setAttribute("tabindex", "0");
+  group.setAttribute("tabindex", byKey ? "0" : "-1");
   group.setAttribute("role", "img");
   group.setAttribute("aria-label", label);
-  for (const event of ["pointerenter", "focus", "click"]) group.addEventListener(event, shown);
+  for (const event of ["pointerenter", "focus", "click"])
+    for (const element of [group, ...also]) element.addEventListener(event, shown);
 }
 
 // ---- Paths, views and playing
@@ -234,8 +252,21 @@ function goTo(t) {
   show(t === null ? null : Math.max(0, Math.min(data.steps, t)));
 }
 
-function isForPlaying(event) {
-  return event.key === " " && !event.target.closest("button, summary, a, input:not([type=range])");
+// The place a node has at all times, so that lines do not end in nothing while it is small.
+function addSeat(view, { circle, place }) {
+  const seat = circle.cloneNode(false);
+  seat.setAttribute("class", "seat");
+  const isEnd = place === view.head || place === view.answer;
+  seat.style.stroke = isEnd ? circle.getAttribute("fill") : "var(--quiet)";
+  if (isEnd) seat.style.strokeWidth = "2.5px";
+  circle.before(seat);
+}
+
+// A line is thin: what is near it counts as on it.
+function addHit(line) {
+  const hit = line.cloneNode(false);
+  hit.setAttribute("class", "hit");
+  line.before(hit);
 }
 
 function connect() {
@@ -251,7 +282,7 @@ function connect() {
   byId("next").addEventListener("click", () => goTo(state.t === null ? 0 : state.t + 1));
   byId("whole").addEventListener("click", () => goTo(null));
   document.addEventListener("keydown", (event) => {
-    if (!isForPlaying(event)) return;
+    if (event.key !== " " || event.target.closest("button, summary, a")) return; // these have a use for it
     event.preventDefault();
     toggle();
   });
@@ -260,15 +291,22 @@ function connect() {
   for (const button of document.querySelectorAll("[data-path]"))
     button.addEventListener("click", () => choosePath(+button.dataset.path));
   for (const view of Object.values(views)) {
-    for (const { group, place } of view.discs)
-      makeTouchable(view, group, view.nodes[place].label, () => tellNode(view, place));
-    for (const { group, places } of view.lines)
-      makeTouchable(view, group, places.map((at) => factOf(view, at)).join("; "), () => tellEdges(view, places));
+    for (const disc of view.discs) {
+      const { group, place } = disc;
+      const labels = view.nodeLabels.filter((label) => label.place === place).map((label) => label.group);
+      addSeat(view, disc);
+      makeTouchable(group, view.nodes[place].label, () => tellNode(view, place), labels);
+    }
+    for (const { group, line, places } of view.lines) {
+      addHit(line);
+      const label = places.map((at) => factOf(view, at)).join("; "), isFew = view.lines.length <= MOST_LINES_BY_KEY;
+      makeTouchable(group, label, () => tellEdges(view, places), [], isFew);
+    }
   }
   window.addEventListener("beforeprint", () => goTo(null));
 }
 
 fillBars(byId("gained"), views.pruned.nodes[views.pruned.answer].attention, 0);
 connect();
-for (const element of document.querySelectorAll(".views, .controls")) element.hidden = false;
+for (const element of document.querySelectorAll(".views, .controls, #detail")) element.hidden = false;
 chooseView("pruned");

@@ -28,7 +28,7 @@ class Evidence:
         random: np.random.Generator,
     ) -> None:
         self._graph, self._shortest = explanation.graph, shortest
-        flow = explanation.flow
+        flow = self._flow = explanation.flow
         self._ends = int(flow.query.nodes[flow.query.head]), int(flow.query.nodes[flow.answer])
         self._longest = explanation.n_steps
         self.walks: list[Walk] = strongest_walks(flow, most_paths, enough)
@@ -45,10 +45,14 @@ class Evidence:
         return self._of_paths(self._shortest_paths(), len(explained))
 
     def few_paths(self, kind: str) -> tuple[Edge, ...]:
-        """The facts of the five strongest or the five shortest paths, or as many random facts as the strongest have."""
+        """The facts of the five strongest or the five shortest paths, or as many random facts as the strongest have.
+
+        There are five where attention came along so many, also if fewer brought enough for an explanation.
+        """
         if kind == "shortest":
             return self._of_paths(islice(self._shortest_paths(), FEW_PATHS))
-        return self.facts(kind, FEW_PATHS)
+        strongest = self._of_paths(walk.edges for walk in strongest_walks(self._flow, FEW_PATHS))
+        return strongest if kind == "explanation" else tuple(self._shuffled[: len(strongest)])
 
     def _shortest_paths(self) -> Iterable[tuple[Edge, ...]]:
         return self._shortest.between(*self._ends, self._longest)

@@ -19,7 +19,7 @@ CURVE = (1, 5, 20)  # strongest paths, beside all that are kept
 
 
 @dataclass(frozen=True)
-class Tested:
+class EvidenceTest:
     """What became of an answer without some facts, and with nothing but them."""
 
     n_facts: int
@@ -40,10 +40,10 @@ class Measured:
     full_facts: int  # of the full subgraph
     paths: int
     kept_share: float  # of the answer's attention, that came along these paths
-    evidence: dict[str, Tested]  # by kind, all with as many facts
+    evidence: dict[str, EvidenceTest]  # by kind, all with as many facts
     few_paths: dict[str, Outcome]  # by kind, without the facts of five paths
     few_facts: dict[str, int]  # how many these were
-    curve: tuple[Tested, ...]  # the explanation of the strongest paths alone, for each number of CURVE
+    curve: tuple[EvidenceTest, ...]  # the explanation of the strongest paths alone, for each number of CURVE
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class _OneQuestion:
     def alone(self, facts: Iterable[Edge]) -> Outcome:
         return self._ask("alone", self._graphs.alone, frozenset(facts))
 
-    def tested(self, facts: tuple[Edge, ...]) -> Tested:
-        return Tested(len(facts), self.without(facts), self.alone(facts))
+    def tested(self, facts: tuple[Edge, ...]) -> EvidenceTest:
+        return EvidenceTest(len(facts), self.without(facts), self.alone(facts))
 
     def _ask(self, how: str, ask: Callable[..., Outcome], facts: frozenset[Edge]) -> Outcome:
         if (how, facts) not in self._asked:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
 from dpmpn.explain.measure.evidence import KINDS
-from dpmpn.explain.measure.predictions import CURVE, Measured, Sample, Tested, measure_predictions
+from dpmpn.explain.measure.predictions import CURVE, EvidenceTest, Measured, Sample, measure_predictions
 from dpmpn.reasoner import Reasoner
 
 _RESAMPLES = 1000
@@ -93,7 +93,7 @@ def _group(chosen: list[Measured]) -> dict[str, Any]:
     }
 
 
-def _tests(chosen: list[Measured], tests: list[Tested]) -> dict[str, Any]:
+def _tests(chosen: list[Measured], tests: list[EvidenceTest]) -> dict[str, Any]:
     """The measures of one kind of evidence, one test for each prediction."""
     before = np.array([one.before.probability for one in chosen])
     without = np.array([test.without.probability for test in tests])

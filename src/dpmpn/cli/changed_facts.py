@@ -1,0 +1,100 @@
+"""Facts that a question is asked with or without: the options --add and --remove."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpmpn.cli.output import Output
+from dpmpn.cli.words import counted
+from dpmpn.errors import DataError
+from dpmpn.reasoner import Reasoner
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dpmpn.data.changed_graph import Changes
+
+Added = Annotated[
+    list[Path] | None,
+    typer.Option("--add", metavar="FILE", help="reason with these facts, too; may be repeated"),
+]
+Removed = Annotated[
+    list[Path] | None,
+    typer.Option("--remove", metavar="FILE", help="reason without these facts; may be repeated"),
+]
+_SHOWN_NEW = 3  # names of new entities
+_IMPORT_OPTION = "--(columns|skip-bad|format|separator|no-header|header|query)"
+
+
+def changed(
+    output: Output, reasoner: Reasoner, add: Sequence[Path] | None, remove: Sequence[Path] | None
+) -> Reasoner:
+    """The reasoner on a graph with some facts more and some fewer."""
+    if not add and not remove:
+        return reasoner
+    removed = _facts(remove)
+    other = reasoner.with_facts(add=_facts(add), remove=removed)
+    if other.changes is not None:
+        held_out = _n_held_out(reasoner, removed) if other.changes.absent else 0
+        output.say(", ".join(_notes(other.changes, bool(remove), held_out)))
+    return other
+
+
+def _notes(changes: "Changes", is_removing: bool, held_out: int) -> list[str]:
+    """What became of the facts to add and to remove; `held_out` of the absent ones are."""
+    notes = [f"{counted(changes.added, 'fact')} added"]
+    if changes.already_there:
+        notes.append(f"{counted(changes.already_there, 'was', 'were')} there already")
+    if is_removing:
+        notes.append(f"{changes.removed:,} removed")
+    if changes.absent:
+        held = f" ({counted(held_out, 'is', 'are')} held out, so not in the graph)" if held_out else ""
+        notes.append(f"{counted(changes.absent, 'was', 'were')} not there to be removed{held}")
+    if new := changes.new_entities:
+        more = f" and {len(new) - _SHOWN_NEW:,} more" if len(new) > _SHOWN_NEW else ""
+        notes.append(
+            f"{counted(len(new), 'new entity', 'new entities')}: {', '.join(new[:_SHOWN_NEW])}{more}"
+        )
+    return notes
+
+
+def _n_held_out(reasoner: Reasoner, facts: "pl.DataFrame") -> int:
+    """How many of the facts only validation or test facts state: the graph cannot lose those."""
+    import numpy as np
+
+    from dpmpn.bulk.answers import either_way
+
+    dataset, graph = reasoner.dataset, reasoner.graph
+    entity, relation = graph.entities.find, graph.relation_names.find
+    asked = {(entity(head), relation(name), entity(tail)) for head, name, tail in facts.iter_rows()}
+    held = either_way(graph, np.concatenate([dataset.valid, dataset.test]))
+    held = held[graph.find_edges(*held.T) < 0]
+    return len(asked & set(map(tuple, held.tolist())))
+
+
+def _facts(paths: Sequence[Path] | None) -> "pl.DataFrame":
+    """The facts of files of any format that can be imported."""
+    import polars as pl
+
+    from dpmpn.data.sources.base import COLUMNS, FACTS, ReadOptions
+    from dpmpn.data.sources.choose import open_source
+
+    frames = [pl.DataFrame(schema=FACTS)]
+    try:
+        for path in paths or ():
+            frames += [frame.select(COLUMNS) for frame in open_source(str(path), ReadOptions()).batches()]
+    except DataError as error:
+        raise DataError(_without_options(str(error))) from error
+    return pl.concat(frames)
+
+
+def _without_options(message: str) -> str:
+    """A reader's message without the options of `dpmpn import` it advises, which this command does not have."""
+    kept = re.sub(rf", or [^;]*{_IMPORT_OPTION}.*$", "", message, flags=re.DOTALL)
+    if not re.search(_IMPORT_OPTION, kept):
+        return kept
+    kept = re.sub(rf"; [^;]*{_IMPORT_OPTION}.*$", "", kept, flags=re.DOTALL)
+    return f"{kept}; write the columns head, relation and tail, named in the first line"

@@ -1,0 +1,182 @@
+"""`dpmpn explain`: why a question has an answer, and why not another, in sentences, data and pictures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpmpn.cli.changed_facts import Added, Removed, changed
+from dpmpn.cli.output import JsonTarget, Output, print_data, write_text
+from dpmpn.cli.settings import with_settings
+from dpmpn.errors import ConfigError, DataError
+from dpmpn.reasoner import Reasoner
+
+if TYPE_CHECKING:
+    from dpmpn.explain.explanation import Explanation
+    from dpmpn.explain.why_not import WhyNot
+    from dpmpn.predictions import Predictions
+
+_STDOUT = "-"
+_PRINTED = ("text", "json", "csv", "dot")  # formats that a terminal, or a program behind a pipe, can take
+_OPTIONAL = "png"  # needs an extra
+
+
+@with_settings("asking", "run")
+def command(
+    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="folder of a trained run")],
+    head: Annotated[str, typer.Argument(metavar="HEAD", help="the entity the question is about")],
+    relation: Annotated[str, typer.Argument(metavar="RELATION", help="the relation that is asked")],
+    answer: Annotated[
+        str | None,
+        typer.Argument(metavar="ANSWER", help="the answer to explain; the first one if left out"),
+    ] = None,
+    why_not: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--why-not", metavar="ENTITY", help="say where this one lost its attention; may be repeated"
+        ),
+    ] = None,
+    inverse: Annotated[
+        bool, typer.Option("--inverse", help="ask <?, RELATION, HEAD> instead of <HEAD, RELATION, ?>")
+    ] = False,
+    add: Added = None,
+    remove: Removed = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", metavar="FILE", help="what identifiers are called, as in `dpmpn import`"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="write files to this folder, over those of an earlier one"),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="LIST",
+            help="of text, json, csv, svg, png, html and dot, with commas between; text, or with --out all of them. "
+            "Without --out one of text, json, csv (the key facts) and dot is printed",
+        ),
+    ] = None,
+    json: JsonTarget = None,
+    *,
+    settings: dict[str, str],
+) -> None:
+    """Explain an answer: what carried the model's attention to it, and how much came along each path.
+
+    Nothing is computed beyond the answer itself: the explanation is read from what the model did.
+
+    For example: dpmpn explain runs/demo Serbia in_subregion --why-not "Eastern Europe" --out why
+
+    Then open why/explanation.html, which plays the reasoning step by step.
+
+    The facts that carried the answer are in why/key_facts.csv; see what the model says without them:
+
+    dpmpn explain runs/demo Serbia in_subregion --remove why/key_facts.csv
+    """
+    formats = _formats(format, out, json)
+    raw = json == _STDOUT or (out is None and formats != ["text"])
+    output = Output(_STDOUT if raw else None)  # so that what is said does not get between the data
+    reasoner = Reasoner.load(run_dir, **settings)
+    reasoner = changed(output, reasoner if labels is None else reasoner.with_labels(labels), add, remove)
+    predictions = reasoner.predict(head, relation, top=1, inverse=inverse)
+    for name in (answer, *(why_not or ())):
+        if name is not None:
+            reasoner.graph.entities.id(name)  # refused before anything is printed
+    explanation, others = _explained(output, predictions, answer, why_not or [])
+    against = [predictions.why_not(name) for name in dict.fromkeys(others)]
+    if json is not None:
+        _write_json(json, explanation, against)
+    if out is not None:
+        _save(output, explanation, against, out, formats, chosen=format is not None)
+    elif json != _STDOUT:
+        _print(output, explanation, against, formats[0])
+
+
+def _formats(given: str | None, out: Path | None, json: str | None) -> list[str]:
+    """The formats to write, or the one to print."""
+    from dpmpn.explain.save import FORMATS, checked_formats
+
+    if given is None:
+        return ["text"] if out is None else list(FORMATS)
+    formats = checked_formats(name.strip().lower() for name in given.split(",") if name.strip())
+    if out is not None:
+        return formats
+    for name in formats:
+        if name not in _PRINTED:
+            raise ConfigError(f"--format {name} is written to a file: say where with --out DIR")
+    if len(formats) > 1:
+        raise ConfigError(f"--format {given}: one format can be printed; give --out DIR to write several")
+    if json == _STDOUT and formats[0] not in ("text", "json"):
+        raise ConfigError(
+            f"--json - and --format {formats[0]} cannot both be printed; give --out DIR for one"
+        )
+    return formats
+
+
+def _explained(
+    output: Output, predictions: "Predictions", answer: str | None, why_not: list[str]
+) -> "tuple[Explanation, list[str]]":
+    """What to explain and what to explain away: an answer that got no attention is one of these."""
+    if answer is None or not predictions:  # a head without facts has no answers, and that is said
+        return predictions.explain(answer), why_not
+    try:
+        return predictions.explain(answer), why_not
+    except DataError:  # the names are known, so no attention came there
+        first = predictions[0]
+        output.say(
+            f"No attention reached {answer}: this explains the first answer, {first.label}, and why not {answer}."
+        )
+        output.say()
+        return predictions.explain(), [answer, *why_not]
+
+
+def _print(output: Output, explanation: "Explanation", why_not: "Sequence[WhyNot]", format: str) -> None:
+    if format == "text":
+        from dpmpn.explain.save import full_text
+
+        output.say(full_text(explanation, why_not).rstrip("\n"))
+    elif format == "json":
+        _write_json(_STDOUT, explanation, why_not)
+    else:
+        from dpmpn.explain.export import as_dot, as_tables
+
+        print_data(
+            as_dot(explanation) if format == "dot" else as_tables(explanation)["key_facts"].write_csv()
+        )
+
+
+def _write_json(target: str, explanation: "Explanation", why_not: "Sequence[WhyNot]") -> None:
+    from dpmpn.explain.record import as_record, json_text
+
+    text = json_text(as_record(explanation, why_not))
+    if target == _STDOUT:
+        print_data(text)
+    else:
+        write_text(Path(target), text)
+
+
+def _save(
+    output: Output,
+    explanation: "Explanation",
+    why_not: "Sequence[WhyNot]",
+    out: Path,
+    formats: list[str],
+    chosen: bool,
+) -> None:
+    from dpmpn.explain.save import save_explanation
+
+    try:
+        paths = save_explanation(explanation, out, formats, why_not)
+    except ConfigError as missing:
+        if chosen or _OPTIONAL not in formats:
+            raise
+        output.say(f"without {_OPTIONAL}: {missing}")
+        rest = [format for format in formats if format != _OPTIONAL]
+        paths = save_explanation(explanation, out, rest, why_not)
+    answer = explanation.answer
+    output.say(
+        f"{explanation.question} {answer.label}, number {answer.rank}, probability {answer.probability:.3f}"
+    )
+    output.say(f"written to {out}: {', '.join(path.name for path in paths)}")

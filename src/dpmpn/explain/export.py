@@ -1,0 +1,194 @@
+"""An explanation for other programs: a networkx graph, Graphviz text, and tables."""
+
+from typing import TYPE_CHECKING, Any
+
+from dpmpn.data.graph import INVERSE_SUFFIX
+from dpmpn.errors import ConfigError
+from dpmpn.explain.explanation import Explanation
+from dpmpn.explain.record import labelled_fact, labelled_path
+from dpmpn.explain.subgraph import Edge, Node, Subgraph
+from dpmpn.explain.text import one_line, percent
+
+if TYPE_CHECKING:
+    import networkx  # type: ignore[import-untyped]
+    import polars as pl
+
+_THIN, _THICK = 0.5, 5.0  # points
+
+
+def as_networkx(explanation: Explanation, full: bool = False) -> "networkx.MultiDiGraph":
+    """The pruned subgraph, or the full one; edges point the way attention went, and an inverse one's key ends in _inv.
+
+    Attributes are texts and numbers, so that every format of networkx can be written: attention_0 ... attention_T,
+    flow_1 ... flow_T and so on, as the columns of `as_tables` are named.
+    """
+    try:
+        import networkx
+    except ImportError as error:
+        raise ConfigError("a graph of networkx needs networkx: pip install networkx") from error
+    subgraph = explanation.full if full else explanation.pruned
+    question, answer = explanation.question, explanation.answer
+    graph = networkx.MultiDiGraph(
+        question=str(question), head=question.head, answer=answer.answer, probability=answer.probability
+    )
+    for node in subgraph.nodes:
+        graph.add_node(node.name, label=node.label, role=_role(explanation, node), **_node_numbers(node))
+    for edge in subgraph.edges:
+        graph.add_edge(
+            subgraph.nodes[edge.source].name,
+            subgraph.nodes[edge.target].name,
+            key=edge.relation + INVERSE_SUFFIX * edge.inverse,
+            relation=edge.relation,
+            label=edge.relation_label,
+            inverse=edge.inverse,
+            **_edge_numbers(edge),
+        )
+    return graph
+
+
+def as_dot(explanation: Explanation, full: bool = False) -> str:
+    """The pruned subgraph, or the full one, as Graphviz text.
+
+    Ranks go the way attention went, arrows the way facts are stated; lines are as thick as they brought the answer
+    attention.
+    """
+    subgraph = explanation.full if full else explanation.pruned
+    title = f"{explanation.question} {explanation.answer.label}"
+    lines = [
+        "digraph explanation {",
+        f"  graph [rankdir=LR, labelloc=t, label={_quoted(title)}];",
+        '  node [shape=ellipse, style=filled, fontname="Helvetica"];',
+        '  edge [fontname="Helvetica", fontsize=10];',
+        *_dot_nodes(explanation, subgraph),
+        *map(_dot_edge, subgraph.edges),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_tables(explanation: Explanation) -> "dict[str, pl.DataFrame]":
+    """The tables paths, key_facts, nodes and edges; key_facts can be imported again."""
+    import polars as pl
+
+    subgraphs = {"full": explanation.full, "pruned": explanation.pruned}
+    rows = {
+        # Attention that stayed at the head passed no facts, so it has no rows.
+        "paths": [
+            {"path": number, "step": step, **fact, "share": path.share}
+            for number, path in enumerate(explanation.paths, 1)
+            for step, fact in enumerate(labelled_path(explanation, path), 1)
+        ],
+        "key_facts": [
+            {**labelled_fact(explanation.graph, key.fact), "share": key.share}
+            for key in explanation.key_facts
+        ],
+        "nodes": [
+            {"subgraph": which, "name": node.name, "label": node.label, **_node_numbers(node)}
+            for which, subgraph in subgraphs.items()
+            for node in subgraph.nodes
+        ],
+        "edges": [
+            {"subgraph": which, **_edge_columns(subgraph, edge)}
+            for which, subgraph in subgraphs.items()
+            for edge in subgraph.edges
+        ],
+    }
+    # The same columns also where there are no rows.
+    return {
+        name: pl.DataFrame(table, schema=_schema(name, explanation.n_steps)).with_columns(
+            pl.col(pl.Float64).round_sig_figs(6)
+        )
+        for name, table in rows.items()
+    }
+
+
+def _node_numbers(node: Node) -> dict[str, float]:
+    return {
+        **{f"attention_{t}": value for t, value in enumerate(node.attention)},
+        **{f"share_{t}": value for t, value in enumerate(node.share)},
+        **{f"waited_{t}": value for t, value in enumerate(node.waited, 1)},
+    }
+
+
+def _edge_numbers(edge: Edge) -> dict[str, float]:
+    return {
+        **{f"flow_{t}": value for t, value in enumerate(edge.flow, 1)},
+        **{f"share_{t}": value for t, value in enumerate(edge.share, 1)},
+    }
+
+
+def _edge_columns(subgraph: Subgraph, edge: Edge) -> dict[str, Any]:
+    return {
+        "source": subgraph.nodes[edge.source].name,
+        "relation": edge.relation,
+        "target": subgraph.nodes[edge.target].name,
+        "relation_label": edge.relation_label,
+        "inverse": edge.inverse,
+        **_edge_numbers(edge),
+    }
+
+
+def _schema(table: str, n_steps: int) -> dict[str, Any]:
+    import polars as pl
+
+    text, number = pl.String, pl.Float64
+    fact = dict.fromkeys(("head", "relation", "tail", "head_label", "relation_label", "tail_label"), text)
+    steps, times = range(1, n_steps + 1), range(n_steps + 1)
+    return {
+        "paths": {"path": pl.Int64, "step": pl.Int64, **fact, "inverse": pl.Boolean, "share": number},
+        "key_facts": {**fact, "share": number},
+        "nodes": {
+            **dict.fromkeys(("subgraph", "name", "label"), text),
+            **{f"{what}_{t}": number for what in ("attention", "share") for t in times},
+            **{f"waited_{t}": number for t in steps},
+        },
+        "edges": {
+            **dict.fromkeys(("subgraph", "source", "relation", "target", "relation_label"), text),
+            "inverse": pl.Boolean,
+            **{f"{what}_{t}": number for what in ("flow", "share") for t in steps},
+        },
+    }[table]
+
+
+def _role(explanation: Explanation, node: Node) -> str:
+    """What a node is to the question; an entity that answers a question about itself is its answer."""
+    if node.name == explanation.answer.answer:
+        return "answer"
+    return "head" if node.name == explanation.question.head else ""
+
+
+def _dot_nodes(explanation: Explanation, subgraph: Subgraph) -> list[str]:
+    from dpmpn.drawing.colours import ANSWER, HEAD, gained, node_colour, strengths
+
+    roles = [_role(explanation, node) for node in subgraph.nodes]
+    apart = tuple(at for at, role in enumerate(roles) if role)
+    lines = []
+    for at, (node, role, strength) in enumerate(
+        zip(subgraph.nodes, roles, strengths(subgraph, apart), strict=True)
+    ):
+        colour = {"head": HEAD, "answer": ANSWER}.get(role) or node_colour(strength, gained(node)[1])
+        large = ", fontsize=20" if role else ""
+        white = ', fontcolor="white"' if role == "answer" else ""
+        tooltip = f"{node.name}: " + ", ".join(
+            f"{value:.3g} at {t}" for t, value in enumerate(node.attention) if value > 0
+        )
+        lines.append(
+            f'  n{at} [label={_quoted(node.label)}, fillcolor="{colour}", tooltip={_quoted(tooltip)}{large}{white}];'
+        )
+    return lines
+
+
+def _dot_edge(edge: Edge) -> str:
+    share = max(edge.share, default=0.0)
+    width = _THIN + (_THICK - _THIN) * share
+    back = ", dir=back" if edge.inverse else ""
+    tooltip = f"at most {percent(share)} of the answer's attention in one step"
+    return (
+        f"  n{edge.source} -> n{edge.target} [label={_quoted(edge.relation_label)}, penwidth={width:.3g}, "
+        f"tooltip={_quoted(tooltip)}{back}];"
+    )
+
+
+def _quoted(text: str) -> str:
+    """A text as Graphviz takes it literally: backslashes and quotes would mean something."""
+    return '"' + one_line(text).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,143 @@
+"""The text of an explanation: sentences with the right shares, parallel facts together, labels with identifiers."""
+
+import pytest
+from small_reasoning import explained, reasoner
+
+from dpmpn.explain.text import SHOWN_KEY_FACTS, SHOWN_WAYS, percent, told, ways_of
+
+
+def test_the_whole_text() -> None:
+    assert (
+        told(explained(held_out="test"))
+        == """\
+Question: <Serbia, in, ?>
+Answer: Europe, the first answer, with probability 0.800 (the part of the model's attention that ended there).
+The graph does not state this fact; it is one of the test facts that were held out.
+
+In 2 steps attention went from Serbia to Europe. Of what arrived there
+   75% came along: Kosovo borders Serbia (both ways), then Kosovo in Europe.
+   25% came along: Hungary borders Serbia, then Hungary in Europe.
+These 2 ways brought all of it.
+
+Query: (Serbia, in, Europe)
+
+Selected key edges:
+   75% Kosovo, in, Europe
+   43% Kosovo, borders, Serbia
+   32% Serbia, borders, Kosovo
+   25% Hungary, borders, Serbia
+   25% Hungary, in, Europe"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"known": True}, "The graph states this fact already."),
+        ({"held_out": "valid"}, "one of the validation facts"),
+        ({}, "neither the graph nor the facts held out"),
+        ({"rank": 12}, "answer number 12,"),
+        ({"through_unseen": 0.25}, "25% came through entities the model was not trained on"),
+        ({"probability": 2e-9}, "with probability 2e-09"),
+    ],
+)
+def test_what_is_said_of_the_answer(given: dict[str, object], says: str) -> None:
+    assert says in told(explained(**given))  # type: ignore[arg-type]
+
+
+def test_labels_are_shown_with_their_identifiers_and_alone_in_sentences() -> None:
+    labels = {"Serbia": "Republic of Serbia", "Kosovo": "Kosovo and Metohija", "borders": "has a border with"}
+    text = told(explained(labels=labels))
+    assert "<Republic of Serbia (Serbia), in, ?>" in text
+    assert (
+        "came along: Kosovo and Metohija has a border with Republic of Serbia (both ways), then Kosovo and "
+        "Metohija in Europe." in text
+    )
+    assert "Query: (Republic of Serbia (Serbia), in, Europe)" in text
+    assert "Kosovo and Metohija (Kosovo), has a border with (borders), Republic of Serbia (Serbia)" in text
+
+
+def test_entities_of_the_same_label_are_told_apart() -> None:
+    text = told(explained(labels={"Kosovo": "neighbour", "Hungary": "neighbour"}))
+    assert "neighbour (Hungary) borders Serbia, then neighbour (Hungary) in Europe." in text
+    assert "neighbour (Kosovo) borders Serbia" in text
+
+
+def test_a_question_asked_backwards_is_a_query_in_the_files_direction() -> None:
+    moves = [[("Europe", "^in", "Kosovo", 1.0)], [("Kosovo", "=", "Kosovo", 1.0)]]
+    text = told(explained("Kosovo", moves=moves, head="Europe", inverse=True))
+    assert text.startswith("Question: <?, in, Europe>\n")
+    assert "Query: (Kosovo, in, Europe)" in text
+    assert "This way brought all of it." in text
+
+
+def test_parallel_relations_are_one_way() -> None:
+    facts = [("a", relation, "b") for relation in ("r1", "r2", "r3", "r4")] + [("b", "r5", "a")]
+    moves = [[("a", f"r{i}", "b", 0.2) for i in range(1, 5)] + [("a", "^r5", "b", 0.2)]]
+    explanation = explained("b", facts=facts, moves=moves, head="a", relation="r1")
+    (way,) = ways_of(explanation)
+    assert way.share == pytest.approx(1.0)
+    assert way.entities == ("a", "b")
+    assert "100% came along: a r1, r2, r3 and 1 more b and b r5 a." in told(explanation)
+
+
+def test_attention_that_never_left() -> None:
+    moves = [[("Serbia", "=", "Serbia", 1.0)]]
+    text = told(explained("Serbia", moves=moves))
+    assert "In 1 step this attention stayed at Serbia, where it began: no facts carried it." in text
+    assert "none: attention stayed at the head" in text
+
+
+def test_of_many_ways_and_facts_the_strongest_are_shown() -> None:
+    n = 12
+    facts = [(f"m{i:02}", relation, end) for i in range(n) for relation, end in (("r", "a"), ("s", "z"))]
+    total = n * (n + 1) / 2
+    moves = [
+        [("a", "^r", f"m{i:02}", (n - i) / total) for i in range(n)],
+        [(f"m{i:02}", "s", "z", (n - i) / total) for i in range(n)],
+    ]
+    explanation = explained("z", facts=facts, moves=moves, head="a", relation="r")
+    text = told(explanation)
+    assert text.count("came along: ") == SHOWN_WAYS
+    assert "These 5 ways brought 64% of it; the other 36% came along weaker ones." in text
+    n_facts = len(explanation.key_facts)
+    assert n_facts == 18  # nine ways bring 92 %, eight less than the 90 % that are kept
+    assert "more" not in text.partition("Selected key edges:")[2]
+    assert n_facts <= SHOWN_KEY_FACTS
+
+
+def test_more_key_facts_than_are_shown_are_counted() -> None:
+    n = 40
+    facts = [(f"m{i:02}", relation, end) for i in range(n) for relation, end in (("r", "a"), ("s", "z"))]
+    moves = [
+        [("a", "^r", f"m{i:02}", 1 / n) for i in range(n)],
+        [(f"m{i:02}", "s", "z", 1 / n) for i in range(n)],
+    ]
+    explanation = explained("z", facts=facts, moves=moves, head="a", relation="r")
+    assert told(explanation).endswith(f"\n  and {len(explanation.key_facts) - SHOWN_KEY_FACTS} more")
+
+
+def test_a_name_stays_in_its_line() -> None:
+    facts = [("a", "r", "b\nSelected key edges:\x1b[2J")]
+    explanation = explained(
+        facts[0][2], facts=facts, moves=[[("a", "r", facts[0][2], 1.0)]], head="a", relation="r"
+    )
+    text = told(explanation)
+    assert text.count("\nSelected key edges:") == 1
+    assert "b\\nSelected key edges:\\x1b[2J" in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"), [(0.0, "0%"), (0.001, "<1%"), (0.5, "50%"), (0.997, ">99%"), (1.0, "100%")]
+)
+def test_percentages_do_not_pretend(part: float, shown: str) -> None:
+    assert percent(part) == shown
+
+
+def test_any_answer_of_a_model_can_be_told() -> None:
+    predictions = reasoner().predict("child0", "father", top=5)
+    for prediction in predictions:
+        text = predictions.explain(prediction.answer).text()
+        assert f"Answer: {prediction.answer}, " in text
+        assert f"Query: (child0, father, {prediction.answer})" in text

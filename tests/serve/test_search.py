@@ -1,0 +1,172 @@
+"""Entities are found as a look through all names and labels finds them, whatever is typed."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.serve.folding import folded, folded_text
+from dpmpn.serve.grams import BLOCK, GramMap
+from dpmpn.serve.search import EntityIndex, Found
+
+TEXT = st.text("aAbB_ éÉßsΣσςı한中🙂\x00\n'\u0301\u200b", min_size=1, max_size=6)
+NEEDLE = TEXT | st.text(max_size=8) | st.sampled_from(["", " ", "\ud800", "a" * 5000, "\u0301"])
+
+
+@st.composite
+def labelled_graphs(draw: Callable) -> KnowledgeGraph:
+    """Graphs of a few entities with odd names; labels are often those of others, or their names."""
+    names = sorted(draw(st.sets(TEXT, min_size=1, max_size=8)))
+    entity = st.integers(0, len(names) - 1)
+    facts = draw(st.lists(st.tuples(entity, st.just(0), entity), max_size=12))
+    triples = np.array(facts, np.int64).reshape(-1, 3)
+    graph = KnowledgeGraph.from_ids(triples, names, 1, add_inverses=draw(st.booleans()))
+    labels = draw(
+        st.lists(st.none() | TEXT | st.sampled_from(names), min_size=len(names), max_size=len(names))
+    )
+    return _labelled(graph, labels)
+
+
+def _labelled(graph: KnowledgeGraph, labels: list[str | None]) -> KnowledgeGraph:
+    nothing = [None] * len(labels)
+    frame = {"id": graph.entities.names, "name": labels, "description": nothing, "type": nothing}
+    return graph.labelled(pl.DataFrame(frame, dict.fromkeys(frame, pl.String)))
+
+
+def _slowly(graph: KnowledgeGraph, text: str, limit: int) -> list[Found]:
+    """The same search, one entity after the other."""
+    if "\ud800" in text:
+        return []
+    needle = folded_text(text)
+    degree = np.diff(graph.offsets)
+    if graph.inverse[0] < 0:
+        degree = degree + np.bincount(graph.tails, minlength=graph.n_entities)
+    kinds: dict[str, list[int]] = {"exact": [], "prefix": [], "inside": []}
+    for entity in sorted(range(graph.n_entities), key=lambda entity: (-degree[entity], entity)):
+        label = graph.entities.labels.name[entity] if graph.entities.labels is not None else None
+        texts = [folded_text(text) for text in (graph.entities.name(entity), label) if text is not None]
+        if needle and needle in texts:
+            kinds["exact"].append(entity)
+        elif any(text.startswith(needle) for text in texts):
+            kinds["prefix"].append(entity)
+        elif any(needle in text for text in texts):
+            kinds["inside"].append(entity)
+    return [Found(entity, kind) for kind, found in kinds.items() for entity in found][:limit]
+
+
+@given(labelled_graphs(), NEEDLE, st.integers(1, 10))
+def test_search_finds_what_a_look_through_all_finds(graph: KnowledgeGraph, text: str, limit: int) -> None:
+    assert EntityIndex(graph).search(text, limit) == _slowly(graph, text, limit)
+
+
+@given(labelled_graphs(), st.data())
+def test_parts_of_names_and_labels_are_found(graph: KnowledgeGraph, data: st.DataObject) -> None:
+    entity = data.draw(st.integers(0, graph.n_entities - 1))
+    text = data.draw(st.sampled_from([graph.entities.name(entity), graph.entities.label(entity)]))
+    start = data.draw(st.integers(0, len(text)))
+    part = folded_text(text)[start : data.draw(st.integers(start, len(text)))]
+    found = EntityIndex(graph).search(part, graph.n_entities)
+    assert found == _slowly(graph, part, graph.n_entities)
+    assert entity in [hit.entity for hit in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("École", "ecole"),
+        ("ŁÓDŹ", "lodz"),
+        ("Straße", "strasse"),
+        ("ΟΔΟΣ", "οδοσ"),
+        ("İstanbul", "istanbul"),
+        ("ﬁn", "fin"),
+        ("_also_see", "also see"),
+        ("हिन्दी", "हिन्दी"),
+        ("  a\tb \n", "a\tb"),
+        ("\x1fa", "\x1fa"),
+    ],
+)
+def test_case_accents_and_underscores_do_not_matter(text: str, plain: str) -> None:
+    assert folded_text(text) == plain
+
+
+@given(st.lists(st.text(max_size=5) | st.none(), max_size=5))
+def test_a_column_is_folded_as_its_texts_are(texts: list[str | None]) -> None:
+    alone = [text if text is None else folded_text(text) for text in texts]
+    assert folded(pl.Series(texts, dtype=pl.String)).to_list() == alone
+
+
+def test_the_better_connected_of_many_come_first() -> None:
+    # Far more prefixes than are looked at one by one; the best connected are anywhere in the alphabet.
+    rng = np.random.default_rng(0)
+    names = sorted(f"{'ab'[i % 2]}{i:05}" for i in range(40_000))
+    triples = np.stack([(40_000 * rng.random(60_000) ** 4).astype(int), np.zeros(60_000, int)] * 2, 1)[:, :3]
+    triples[:, 0] = rng.permutation(40_000)[triples[:, 0]]
+    graph = KnowledgeGraph.from_ids(triples, names, 1)
+    index, degree = EntityIndex(graph), np.diff(graph.offsets)
+    for prefix in ("a", "b", "b1"):
+        among = [i for i, name in enumerate(names) if name.startswith(prefix)]
+        best = sorted(among, key=lambda i: (-degree[i], i))[:3]
+        assert index.search(prefix, 3) == [Found(i, "prefix") for i in best]
+
+
+def test_many_with_the_same_label_are_told_by_their_degree() -> None:
+    graph = KnowledgeGraph.from_tuples([("a", "r", f"x{i}") for i in range(30)] + [("x7", "r", "x9")])
+    graph = _labelled(graph, ["Same"] * graph.n_entities)
+    found = EntityIndex(graph).search("same", 3)
+    assert [(graph.entities.name(hit.entity), hit.match) for hit in found] == [
+        ("a", "exact"), ("x7", "exact"), ("x9", "exact"),
+    ]  # fmt: skip
+
+
+def test_a_graph_without_entities_has_nothing_to_find() -> None:
+    index = EntityIndex(KnowledgeGraph.from_ids(np.empty((0, 3), np.int64), 0, 1))
+    assert index.search("") == index.search("a") == []
+
+
+@given(st.binary(min_size=1, max_size=80), st.integers(0, 600 * BLOCK), st.integers(0, 8))
+def test_a_needle_is_where_its_groups_are(needle: bytes, place: int, before_border: int) -> None:
+    text = LONG.copy()
+    places = {
+        min(place, len(text) - len(needle)),
+        max(place // BLOCK * BLOCK - before_border, 0),
+        256 * BLOCK - 1,
+    }
+    places.add(len(text) - len(needle))
+    for at in places:
+        text[at : at + len(needle)] = np.frombuffer(needle, np.uint8)
+    whole = text.tobytes()
+    starts = [at for at in places if whole.startswith(needle, at)]
+    spans = list(GramMap(text).spans(needle))
+    assert all(any(start <= at < end for start, end in spans) for at in starts)
+    assert spans == sorted(spans)
+
+
+LONG = np.random.default_rng(0).integers(97, 110, 300 * BLOCK + 7).astype(np.uint8)
+
+
+def test_rare_needles_leave_little_to_read() -> None:
+    text = LONG.copy()
+    text[5 * BLOCK - 2 : 5 * BLOCK + 2] = np.frombuffer(b"zebr", np.uint8)
+    spans = GramMap(text).spans
+    assert list(spans(b"zebr")) == list(spans(b"ze")) == [(4 * BLOCK, 5 * BLOCK)]
+    assert list(spans(b"zx")) == []
+    assert sum(end - start for start, end in spans(b"abcdefghijkl")) < len(text) / 20
+
+
+def test_any_needle_is_quick_and_memory_is_in_proportion() -> None:
+    n_entities = 100_000
+    rng = np.random.default_rng(0)
+    labels = pl.Series(["".join(row) for row in rng.choice(list("aeinrst "), (n_entities, 16))])
+    graph = KnowledgeGraph.from_ids(rng.integers(0, 1, (10, 3)), n_entities, 1)
+    index = EntityIndex(_labelled(graph, labels.to_list()))
+    texts = int(graph.entities.packed.offsets[-1]) + n_entities * 17
+    assert index.nbytes < 2.3 * texts + 2 * 16 * n_entities + 100_000
+    for needle in ("a", "zq", "~", "999", "ananananan", "e" * 50, "tin tin tin", "", "\x00", "é"):
+        started = time.process_time()
+        index.search(needle)
+        assert time.process_time() - started < 0.05, needle  # measured: under a millisecond
