@@ -1,7 +1,7 @@
 """Families with planted rules: graphs where it is known which facts prove each answer, to judge explanations by."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,7 +36,9 @@ class PlantedRules:
     """Stated facts, the facts that the rules derive from them, and what proves each of these."""
 
     stated: tuple[Fact, ...]
-    proofs: Mapping[Fact, tuple[frozenset[Fact], ...]]  # of each derived fact: every set of stated facts that does
+    proofs: Mapping[
+        Fact, tuple[frozenset[Fact], ...]
+    ]  # of each derived fact: every set of stated facts that does
     splits: Mapping[str, tuple[Fact, ...]]  # the derived facts of train, valid and test
     name: str = "families"
 
@@ -53,9 +55,23 @@ class PlantedRules:
             return whole
         names = whole.graph.relation_names.names[: whole.graph.n_forward]
         stated, asked = np.split(whole.train, [len(self.stated)])
-        return replace(
-            whole, graph=KnowledgeGraph.from_ids(stated, whole.graph.entities, names), train=asked
-        )
+        return replace(whole, graph=KnowledgeGraph.from_ids(stated, whole.graph.entities, names), train=asked)
+
+    def judge(self, fact: Fact, found: Collection[Fact]) -> tuple[float, float]:
+        """Precision and recall of facts given as the reasons of a derived one.
+
+        What stands in any proof is right; recall is that of the proof that was found best.
+        """
+        proofs, given = self.proofs[fact], frozenset(found)
+        right = given & frozenset().union(*proofs)
+        recall = max(len(proof & given) / len(proof) for proof in proofs)
+        return len(right) / len(given) if given else 0.0, recall
+
+    def right_share(self, fact: Fact, found: Mapping[Fact, float]) -> float:
+        """Precision of reasons that count by their shares."""
+        right = frozenset().union(*self.proofs[fact])
+        total = sum(found.values())
+        return sum(share for key, share in found.items() if key in right) / total if total else 0.0
 
 
 def family_graph(n_families: int = 40, seed: int = 0) -> PlantedRules:
@@ -76,10 +92,17 @@ def proofs_of(rule: str, stated: Iterable[Fact]) -> dict[Fact, tuple[frozenset[F
     for head, relation, tail in stated:
         edges[head, relation].append(tail)
     first, *rest = RULES[rule]
-    chains = [((head, first, tail),) for (head, relation), tails in edges.items() if relation == first for tail in tails]
+    chains = [
+        ((head, first, tail),)
+        for (head, relation), tails in edges.items()
+        if relation == first
+        for tail in tails
+    ]
     for relation in rest:
         chains = [
-            (*chain, (chain[-1][2], relation, tail)) for chain in chains for tail in edges[chain[-1][2], relation]
+            (*chain, (chain[-1][2], relation, tail))
+            for chain in chains
+            for tail in edges[chain[-1][2], relation]
         ]
     proofs: dict[Fact, list[frozenset[Fact]]] = defaultdict(list)
     for chain in chains:

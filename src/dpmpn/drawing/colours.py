@@ -1,4 +1,4 @@
-"""Colours and sizes of nodes: the head yellow, the answer red, the others by how much attention they gained and when."""
+"""Colours and sizes of nodes: the head yellow, the answer red, the others by what attention they gained and when."""
 
 from dpmpn.explain.subgraph import Node, Subgraph
 

@@ -66,7 +66,8 @@ def edge_lines(
 ) -> tuple[str, ...]:
     """The relations of a bundle, one below the other; where its facts go both ways, an arrow says which goes how.
 
-    It is narrower where there are many lines. With `keys` those are shown for the relations, side by side; `ways` are the arrows from source to target and back.
+    It is narrower where there are many lines. With `keys` those are shown for the relations, side by side; `ways` are
+    the arrows from source to target and back.
     """
     names_ways = len(bundle.relations) > 1 and bundle.forward and bundle.backward
     named = [
@@ -107,13 +108,19 @@ class Placer:
         """Keep a box free of labels."""
         self._taken.append(box)
 
-    def place(self, candidates: Iterable[tuple[Box, float]], line: int = -1) -> Box | None:
-        """Take the best of some boxes with their costs that are free, if any is; one of a line may lie on it."""
+    def place(self, candidates: Iterable[tuple[Box, float]], own: int = -1, spared: int = 0) -> Box | None:
+        """Take the best of some boxes with their costs that are free, if any is.
+
+        A label may lie on lines at a cost, on its `own` at none, and on the first `spared` not at all.
+        """
         best, least = None, float("inf")
         for box, cost in candidates:
             if cost >= least or not self.is_free(box):
                 continue
-            cost += _OVER_LINE * self.lines_under(box, line)
+            under = self._is_on(box)
+            if under[:spared].any():
+                continue
+            cost += _OVER_LINE * float(under.sum()) - (own >= 0 and under[own])
             if cost < least - 1e-9:
                 best, least = box, cost
         if best is not None:
@@ -126,9 +133,12 @@ class Placer:
             box.overlaps(taken) for taken in self._taken
         )
 
-    def lines_under(self, box: Box, own: int = -1) -> int:
-        """How many lines a box lies on, but for its own."""
+    def is_on_others(self, box: Box, own: int) -> bool:
+        """Whether a box lies on lines other than its own."""
+        on = self._is_on(box)
+        return int(on.sum()) > int(on[own])
+
+    def _is_on(self, box: Box) -> np.ndarray:
+        """For each line whether a box lies on it."""
         x, y = self._points[..., 0], self._points[..., 1]
-        under = (x > box.left) & (x < box.right) & (y > box.top) & (y < box.bottom)
-        hidden = under.any(1)
-        return int(hidden.sum()) - int(own >= 0 and hidden[own])
+        return ((x > box.left) & (x < box.right) & (y > box.top) & (y < box.bottom)).any(1)

@@ -1,6 +1,6 @@
 """Where nodes stand: the head at the left, the answer at the right, and the same subgraph always at the same places."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from dpmpn.drawing.arranging import arranged
 from dpmpn.drawing.bundles import bundled
 from dpmpn.drawing.colours import gained, strengths
-from dpmpn.drawing.labels import EDGE_SIZE, NODE_SIZE, edge_lines, node_lines, size_of
+from dpmpn.drawing.labels import EDGE_SIZE, NODE_SIZE, Label, edge_lines, node_lines, size_of
 from dpmpn.drawing.spreading import spread
 from dpmpn.drawing.tangle import Graph
 from dpmpn.explain.subgraph import Node, Subgraph
@@ -45,7 +45,7 @@ def lay_out(
     widths: tuple[float, float] = (440.0, 540.0),
     height: float = 440.0,
 ) -> tuple[Layout, Layout]:
-    """The layouts of the full and of the pruned subgraph; what both have stands at the same part of width and height."""
+    """The layouts of the full and of the pruned subgraph; what both have stands at the same part of them."""
     small = lay_out_pruned(pruned, head, answer, widths[1], height)
     return lay_out_full(full, pruned, small, head, answer, widths[0]), small
 
@@ -85,9 +85,18 @@ def lay_out_pruned(
 
 
 def lay_out_full(
-    full: Subgraph, pruned: Subgraph, small: Layout, head: str, answer: str, width: float
+    full: Subgraph,
+    pruned: Subgraph,
+    small: Layout,
+    head: str,
+    answer: str,
+    width: float,
+    labels: Mapping[int, Label] | None = None,
 ) -> Layout:
-    """Nodes of the pruned subgraph where they are there, the others by when they gained attention and from whom."""
+    """Nodes of the pruned subgraph where they are there, the others by when they gained attention and from whom.
+
+    Room is left for the labels of the former: where `labels` has them in the pruned picture, else below.
+    """
     height = small.height
     at_head, at_answer = place_of(full, head), place_of(full, answer)
     radii = _radii(full, (at_head, at_answer))
@@ -101,17 +110,8 @@ def lay_out_full(
     ends = np.array([(e.source, e.target) for e in full.edges], int).reshape(-1, 2)
     flows = np.array([sum(e.flow) for e in full.edges])
     lines = _lines_of(pruned, small) * [width / small.width, 1.0]
-    places = spread(
-        start,
-        pinned,
-        np.array(radii),
-        when,
-        ends,
-        flows,
-        lines,
-        _below(full, start, radii, width),
-        (width, height),
-    )
+    rooms = _rooms(pruned, small, labels or {}, known, width)
+    places = spread(start, pinned, np.array(radii), when, ends, flows, lines, rooms, (width, height))
     return _layout(places, radii, at_head, at_answer, width, height)
 
 
@@ -122,22 +122,26 @@ def _lines_of(pruned: Subgraph, small: Layout) -> np.ndarray:
     return places[np.unique(np.sort(ends, 1), axis=0)]
 
 
-def _below(full: Subgraph, places: np.ndarray, radii: Sequence[float], width: float) -> np.ndarray:
-    """Boxes below the nodes that are placed already, for their labels: middles and half widths and heights."""
-    boxes = []
-    for node, (x, y), radius in zip(full.nodes, places.tolist(), radii, strict=True):
-        if x == x:  # placed
-            end = radius >= END_RADIUS
-            wide, high = size_of(node_lines(node, end), NODE_SIZE, end)
-            boxes.append(
-                (
-                    min(max(x, wide / 2 + 2), width - wide / 2 - 2),
-                    y + radius + 2 + high / 2,
-                    wide / 2 + 4,
-                    high / 2 + 2,
-                )
-            )
-    return np.array(boxes).reshape(-1, 4)
+def _rooms(
+    pruned: Subgraph,
+    small: Layout,
+    labels: Mapping[int, Label],
+    places: Mapping[str, tuple[float, float]],
+    width: float,
+) -> np.ndarray:
+    """Boxes for the labels of nodes that are placed already: middles and half widths and heights."""
+    rooms = []
+    for at, (node, disc) in enumerate(zip(pruned.nodes, small.discs, strict=True)):
+        end = disc.radius >= END_RADIUS
+        wide, high = size_of(node_lines(node, end), NODE_SIZE, end)
+        x, y = places[node.name]
+        off_x, off_y = 0.0, disc.radius + 2 + high / 2
+        if at in labels:
+            box = labels[at].box
+            off_x, off_y = (box.left + box.right) / 2 - disc.x, (box.top + box.bottom) / 2 - disc.y
+        x = min(max(x + off_x, wide / 2 + 2), width - wide / 2 - 2)
+        rooms.append((x, y + off_y, wide / 2 + 4, high / 2 + 2))
+    return np.array(rooms).reshape(-1, 4)
 
 
 def place_of(subgraph: Subgraph, name: str) -> int:
@@ -169,7 +173,7 @@ def _size(node: Node, radius: float) -> tuple[float, float]:
 
 
 def _wished(subgraph: Subgraph, head: int, answer: int, sizes: np.ndarray, width: float) -> np.ndarray:
-    """Places from left to right by when the answer's attention was at a node, the head's and the answer's at the sides."""
+    """Places from left to right by when the answer's attention was at a node; head and answer at the sides."""
     when = np.array([_mean_time(node.share) for node in subgraph.nodes])
     between = np.delete(when, [head, answer])
     low, high = (between.min(), between.max()) if len(between) else (0.0, 0.0)

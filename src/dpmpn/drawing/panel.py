@@ -64,7 +64,8 @@ def draw_subgraph(
     placer = Placer(layout.width, layout.height, points)
     for disc in layout.discs:
         placer.take(Box.around(disc.x, disc.y, 2 * disc.radius, 2 * disc.radius))
-    node_labels = _place_node_labels(subgraph, layout, strong, placer, most_labels[0])
+    n_strong = 0 if kept is None else sum(map(stands_out.has, lines))
+    node_labels = _place_node_labels(subgraph, layout, strong, placer, most_labels[0], n_strong)
     labelled = [at for at, line in enumerate(lines) if kept is None or stands_out.has(line)][: most_labels[1]]
     texts = {at: edge_lines(lines[at], len(lines), keys, ways(lines[at], layout)) for at in labelled}
     edge_labels = _place_edge_labels(texts, courses, placer)
@@ -91,7 +92,7 @@ def draw_subgraph(
         ),
     ]
     shown = sum(len(line.edges) for line in lines)
-    crowded = sum(placer.lines_under(label.box, at) > 0 for at, label in edge_labels.items())
+    crowded = sum(placer.is_on_others(label.box, at) for at, label in edge_labels.items())
     return Panel(
         "\n".join(parts), layout.width, layout.height, shown, node_labels, edge_labels, lines, crowded
     )
@@ -123,9 +124,12 @@ def _chosen(lines: Sequence[Bundle], stands_out: _Kept, most: int) -> tuple[Bund
 
 
 def _place_node_labels(
-    subgraph: Subgraph, layout: Layout, strong: Sequence[bool], placer: Placer, most: int
+    subgraph: Subgraph, layout: Layout, strong: Sequence[bool], placer: Placer, most: int, spared: int
 ) -> dict[int, Label]:
-    """The labels of the ends first, then of emphasised nodes, then of those with most attention."""
+    """The labels of the ends first, then of nodes that stand out, then of those with most attention.
+
+    The last do not lie on the lines that stand out, of which there are as many as `spared`.
+    """
     ends = (layout.head, layout.answer)
     peaks = [round(gained(node)[0], 9) for node in subgraph.nodes]
     order = sorted(range(len(peaks)), key=lambda at: (at not in ends, not strong[at], -peaks[at], at))
@@ -136,7 +140,9 @@ def _place_node_labels(
         bold, size = at in ends, NODE_SIZE if strong[at] else NODE_SIZE - 2
         lines = node_lines(subgraph.nodes[at], bold, 3 if strong[at] else 2)
         width, height = size_of(lines, size, bold)
-        box = placer.place(_around(layout.discs[at], width + 4, height, layout.width))
+        box = placer.place(
+            _around(layout.discs[at], width + 4, height, layout.width), spared=0 if strong[at] else spared
+        )
         if box is not None:
             labels[at] = Label(lines, box, size, bold)
     return labels

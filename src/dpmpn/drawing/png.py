@@ -1,5 +1,7 @@
 """The picture of an explanation as PNG, painted from its SVG."""
 
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpmpn.drawing.svg import draw_svg
@@ -7,6 +9,8 @@ from dpmpn.errors import ConfigError
 
 if TYPE_CHECKING:
     from dpmpn.explain.explanation import Explanation
+
+_PROBE = '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><text x="2" y="15">{}</text></svg>'
 
 
 def draw_png(explanation: "Explanation", scale: float = 2) -> bytes:
@@ -22,4 +26,29 @@ def painted(svg: str, scale: float = 2) -> bytes:
         raise ConfigError(
             "pictures in PNG need the extra 'draw': pip install 'dpmpn[draw]'; SVG needs nothing"
         ) from error
-    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=scale))
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=scale, font_dirs=_font_folders()))
+
+
+def _font_folders() -> list[str]:
+    """Where to look for fonts besides the system's: nowhere if that has any, else where matplotlib brings some."""
+    if _shows_text([]):
+        return []
+    spec = find_spec("matplotlib")
+    if spec is not None and spec.origin is not None:
+        folder = str(Path(spec.origin).parent / "mpl-data" / "fonts" / "ttf")
+        if _shows_text([folder]):
+            return [folder]
+    raise ConfigError(
+        "no font was found on this machine, so a PNG would have no words; install one (for instance the package "
+        "fonts-dejavu) or take SVG, which is read with the fonts of whoever looks at it"
+    )
+
+
+def _shows_text(folders: list[str]) -> bool:
+    """Whether a letter leaves a mark; without fonts it is left out silently."""
+    import resvg_py
+
+    blank, letter = (
+        resvg_py.svg_to_bytes(svg_string=_PROBE.format(text), font_dirs=folders) for text in ("", "A")
+    )
+    return bool(blank != letter)

@@ -42,7 +42,9 @@ def draw_svg(explanation: "Explanation") -> str:
     widths = round(inner * _FULL_PART), round(inner * (1 - _FULL_PART))
     shown, n_paths = strongest_part(explanation.pruned, explanation.paths, PRUNED_LINES)
     small, panel, keys = _draw_pruned(explanation, shown, widths)
-    large = lay_out_full(explanation.full, shown, small, question.head, answer.answer, widths[0])
+    large = lay_out_full(
+        explanation.full, shown, small, question.head, answer.answer, widths[0], panel.node_labels
+    )
     weights = [sum(edge.flow) for edge in explanation.full.edges]
     full = draw_subgraph(explanation.full, large, weights, FULL_LINES, FULL_LABELS, shown, keys)
     told = f"Answer: {answer.label}, probability {answer.probability:.3f}, rank {answer.rank}"

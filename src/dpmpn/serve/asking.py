@@ -1,0 +1,145 @@
+"""The queue to the engine: questions that come at the same time are asked together, and too many are refused."""
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import NamedTuple
+
+from dpmpn.predictions import Asked
+from dpmpn.reasoner import Reasoner
+from dpmpn.serve.counts import Counts
+from dpmpn.serve.problems import overloaded
+
+Ids = tuple[int, int, bool]  # head, relation as it is asked, whether that is backwards
+
+_TOGETHER = 64  # questions asked at once; more save little time, and those behind them wait longer
+_TRACED = 16  # of those that keep what each step did
+_RECENT = 64  # questions that can be explained without asking again
+_GATHER = 0.003  # seconds to wait for as many as last time, while requests come one batch after the other
+
+
+class _Waiting(NamedTuple):
+    question: Ids
+    traced: bool
+    future: "Future[Asked]"
+
+
+class Asking:
+    """One thread that owns the engine, and the questions that wait for it."""
+
+    def __init__(self, reasoner: Reasoner, counts: Counts, most_waiting: int) -> None:
+        self._reasoner, self._counts, self._most_waiting = reasoner, counts, most_waiting
+        self._waiting: deque[_Waiting] = deque()
+        self._changed = threading.Condition()
+        self._recent: OrderedDict[Ids, Asked] = OrderedDict()
+        self._closed = False
+        self._last, self._ended = 1, 0.0  # questions of the last batch, and when it ended
+        self._thread = threading.Thread(target=self._work, name="dpmpn-engine", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether questions are still answered."""
+        return self._thread.is_alive()
+
+    async def ask(self, question: Ids, traced: bool = False) -> Asked:
+        """What a question reached; with `traced` it can be explained."""
+        return (await self.ask_all([question], traced))[0]
+
+    async def ask_all(self, questions: Sequence[Ids], traced: bool = False) -> list[Asked]:
+        """What questions reached, or a problem at once if they do not all find room in the queue."""
+        futures = [asyncio.wrap_future(future) for future in self._put(questions, traced)]
+        try:
+            return [await future for future in futures]
+        except BaseException:
+            for future in futures:
+                future.cancel()  # nobody waits for the rest: it need not be asked
+            raise
+
+    def close(self) -> None:
+        """Answer what waits, and end the thread and the engine's helpers."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join()
+        self._reasoner.engine.close()
+
+    def _put(self, questions: Sequence[Ids], traced: bool) -> "list[Future[Asked]]":
+        with self._changed:
+            known = [self._recent.get(question) for question in questions]
+            if self._closed or len(self._waiting) + known.count(None) > self._most_waiting:
+                self._counts.refused.labels("questions").inc()
+                raise overloaded("too many questions are waiting")
+            futures: list[Future[Asked]] = []
+            for question, asked in zip(questions, known, strict=True):
+                future: Future[Asked] = Future()
+                futures.append(future)
+                if asked is not None:
+                    self._recent.move_to_end(question)
+                    self._counts.recent.inc()
+                    future.set_result(asked)
+                else:
+                    self._waiting.append(_Waiting(question, traced, future))
+            self._count_waiting()
+            self._changed.notify()
+        return futures
+
+    def _work(self) -> None:
+        while batch := self._taken():
+            self._answer(batch)
+            self._last, self._ended = len(batch), time.monotonic()
+
+    def _taken(self) -> list[_Waiting]:
+        """The next questions to ask together; none when it is time to end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closed)
+            if time.monotonic() - self._ended < _GATHER:  # those just answered are about to ask again
+                self._changed.wait_for(lambda: len(self._waiting) >= self._last or self._closed, _GATHER)
+            batch = [self._waiting.popleft() for _ in range(min(_TOGETHER, len(self._waiting)))]
+            self._count_waiting()
+        return batch
+
+    def _answer(self, batch: list[_Waiting]) -> None:
+        waiting: dict[Ids, list[_Waiting]] = {}
+        for each in batch:
+            if each.future.set_running_or_notify_cancel():
+                waiting.setdefault(each.question, []).append(each)
+        # One question alone costs no more with its trace.
+        traced = [q for q, all_ in waiting.items() if len(waiting) == 1 or any(each.traced for each in all_)]
+        for start in range(0, len(traced), _TRACED):
+            self._ask(traced[start : start + _TRACED], waiting, True)
+        others = [question for question in waiting if question not in set(traced)]
+        if others:
+            self._ask(others, waiting, False)
+
+    def _ask(self, questions: list[Ids], waiting: dict[Ids, list[_Waiting]], traced: bool) -> None:
+        self._counts.batches.observe(len(questions))
+        try:
+            found = self._reasoner.ask(questions, traced)
+            if traced:
+                self._keep(questions, found)
+        except BaseException as error:
+            for question in questions:
+                for each in waiting[question]:
+                    each.future.set_exception(error)
+            return
+        for question, asked in zip(questions, found, strict=True):
+            for each in waiting[question]:
+                each.future.set_result(asked)
+
+    def _keep(self, questions: list[Ids], found: list[Asked]) -> None:
+        """Remember what can be explained, each with its own part of what the steps did."""
+        if len(found) > 1:
+            for asked in found:
+                _ = asked.flow
+                object.__setattr__(asked, "trace", None)  # it holds those of all others, too
+        with self._changed:
+            self._recent.update(zip(questions, found, strict=True))
+            while len(self._recent) > _RECENT:
+                self._recent.popitem(last=False)
+
+    def _count_waiting(self) -> None:
+        self._counts.waiting.labels("questions").set(len(self._waiting))

@@ -1,0 +1,235 @@
+"""What requests and answers hold, for checking the first and describing both."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StringConstraints
+
+from dpmpn.serve.limits import LIMITS
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=LIMITS.name_letters)]
+Top = Annotated[StrictInt, Field(ge=1, le=LIMITS.top, description="how many answers")]
+Part = Annotated[float, Field(ge=0, le=1)]
+
+
+def _written_whole(value: Any) -> Any:
+    """In an address numbers are texts, and only digits are a whole number."""
+    if isinstance(value, str) and not (value.isascii() and value.isdigit() and len(value) <= 18):
+        raise ValueError("give a whole number, such as 10")
+    return value
+
+
+def _written_bool(value: Any) -> Any:
+    if isinstance(value, str) and value not in ("true", "false"):
+        raise ValueError("give true or false")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_written_whole)]
+Truth = Annotated[bool, BeforeValidator(_written_bool)]
+
+
+class _Given(BaseModel):
+    """A request: fields that are not known are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class AskedQuestion(_Given):
+    """<head, relation, ?> or, with `inverse`, <?, relation, head>; names or labels, case does not matter."""
+
+    head: Name = Field(examples=["Serbia"])
+    relation: Name = Field(examples=["in_subregion"])
+    inverse: StrictBool = Field(False, description="ask <?, relation, head> instead")
+
+
+class AskBody(AskedQuestion):
+    """A question to answer."""
+
+    top: Top = 10
+    new: StrictBool = Field(False, description="leave out answers that are known or held out")
+
+
+class AskManyBody(_Given):
+    """Questions to answer together."""
+
+    questions: list[AskedQuestion] = Field(min_length=1, max_length=LIMITS.questions)
+    top: Annotated[StrictInt, Field(ge=1, le=LIMITS.top_of_many, description="how many answers to each")] = 10
+    new: StrictBool = Field(False, description="leave out answers that are known or held out")
+
+
+class ExplainBody(AskedQuestion):
+    """A question and the answer to explain."""
+
+    answer: Name | None = Field(
+        None, description="the first one if none is named", examples=["Southern Europe"]
+    )
+
+
+class WhyNotBody(AskedQuestion):
+    """A question and an entity that is not its first answer."""
+
+    candidate: Name = Field(examples=["Western Asia"])
+
+
+class SearchQuery(_Given):
+    """What a person typed."""
+
+    q: str = Field(
+        "", max_length=LIMITS.name_letters, description="part of a name or label", examples=["serb"]
+    )
+    limit: Whole = Field(10, ge=1, le=LIMITS.found)
+
+
+class EntityQuery(_Given):
+    """Whose facts, and which of them."""
+
+    name: Name = Field(examples=["Serbia"])
+    limit: Whole = Field(50, ge=1, le=LIMITS.facts)
+    offset: Whole = Field(0, ge=0, le=2**31 - 1)
+
+
+class RelationsQuery(_Given):
+    """For whom relations are offered."""
+
+    head: Name | None = Field(None, examples=["Serbia"])
+
+
+class ExplanationQuery(_Given):
+    """The question and the answer of an explanation to download."""
+
+    head: Name = Field(examples=["Serbia"])
+    relation: Name = Field(examples=["in_subregion"])
+    inverse: Truth = False
+    answer: Name | None = Field(None, examples=["Southern Europe"])
+
+
+class Named(BaseModel):
+    """A name and what to show for it."""
+
+    name: str
+    label: str
+
+
+class FoundEntity(Named):
+    """An entity that a search found."""
+
+    description: str | None
+    facts: int
+    match: Literal["exact", "prefix", "inside"]
+
+
+class Fact(BaseModel):
+    """A fact in the direction in which it was given."""
+
+    head: Named
+    relation: Named
+    tail: Named
+
+
+class Entity(Named):
+    """An entity and a page of its facts."""
+
+    description: str | None
+    types: list[str]
+    facts: list[Fact]
+    total: int
+
+
+class Relation(Named):
+    """A relation that can be asked; `count` are the head's facts where it is used with the head, else all."""
+
+    inverse: bool
+    used: Literal["head", "like", "other"]
+    count: int
+
+
+class Question(BaseModel):
+    """A question as it was understood."""
+
+    head: str
+    relation: str
+    inverse: bool
+    head_label: str
+    relation_label: str
+
+
+class Answer(Named):
+    """One answer; `held_out` is the split that states it where the graph does not, or empty."""
+
+    probability: Part
+    rank: int
+    known: bool
+    held_out: Literal["", "valid", "test"]
+    through_unseen: Part
+
+
+class Answered(BaseModel):
+    """A question and its answers."""
+
+    question: Question
+    answers: list[Answer]
+
+
+class TimedAnswered(Answered):
+    """A question, its answers, and how long they took."""
+
+    milliseconds: float
+
+
+class ErrorBody(BaseModel):
+    """What was wrong: a code for programs, a sentence for people, names that were perhaps meant."""
+
+    code: str
+    message: str
+    near: list[str]
+
+
+class ProblemBody(BaseModel):
+    """The shape of every error."""
+
+    error: ErrorBody
+
+
+class Unanswered(BaseModel):
+    """A question of several that cannot be asked."""
+
+    question: AskedQuestion
+    error: ErrorBody
+
+
+class ManyAnswered(BaseModel):
+    """Results in the order of the questions."""
+
+    results: list[Answered | Unanswered]
+
+
+class Explained(BaseModel):
+    """An explanation as data and in sentences."""
+
+    explanation: dict[str, Any]
+    text: str
+
+
+class WhyNotTold(BaseModel):
+    """Where a candidate lost its attention, as data and in sentences."""
+
+    why_not: dict[str, Any]
+    text: str
+
+
+class ModelCard(BaseModel):
+    """What is served."""
+
+    dataset: dict[str, Any]
+    configuration: dict[str, Any]
+    metrics: dict[str, Any]
+    versions: dict[str, str]
+    limits: dict[str, float]
+    labels: bool
+    facts_changed: dict[str, Any] | None
+
+
+class Health(BaseModel):
+    """Whether it lives, or is ready."""
+
+    status: Literal["alive", "ready"]

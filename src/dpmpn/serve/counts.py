@@ -1,0 +1,57 @@
+"""What a server did, counted for Prometheus."""
+
+import os
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+
+SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable of the environment that names the folder in which several processes count together."""
+
+_SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+_QUESTIONS = (1, 2, 4, 8, 16, 32, 64)
+
+
+class Counts:
+    """The metrics of one application, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        if SHARED_FOLDER not in os.environ:
+            ProcessCollector(registry=self.registry)
+        to = {"registry": self.registry}
+        self.requests = Counter(
+            "dpmpn_requests", "Requests by route and status of the answer", ["route", "status"], **to
+        )
+        self.seconds = Histogram(
+            "dpmpn_request_seconds", "Seconds until a request was answered", ["route"], buckets=_SECONDS, **to
+        )
+        self.in_flight = Gauge(
+            "dpmpn_requests_in_flight", "Requests being answered", multiprocess_mode="livesum", **to
+        )
+        self.waiting = Gauge(
+            "dpmpn_waiting", "What waits to be worked on", ["queue"], multiprocess_mode="livesum", **to
+        )
+        self.batches = Histogram(
+            "dpmpn_batch_questions", "Questions asked together", buckets=_QUESTIONS, **to
+        )
+        self.refused = Counter(
+            "dpmpn_refused", "Requests refused because of too many others", ["queue"], **to
+        )
+        self.recent = Counter("dpmpn_asked_recently", "Questions that did not have to be asked again", **to)
+
+    def text(self) -> bytes:
+        """All metrics as Prometheus reads them, those of other processes of this server included."""
+        if SHARED_FOLDER not in os.environ:
+            return generate_latest(self.registry)
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        together = CollectorRegistry()
+        MultiProcessCollector(together)
+        return generate_latest(together)
