@@ -19,8 +19,8 @@ from dpmpn.explain.paths import Path as FactPath
 from dpmpn.explain.paths import named_fact, named_paths, strongest_walks
 
 SETTINGS = {
-    **{"n_dims": 32, "n_dims_att": 16, "n_steps_in_ignn": 2, "n_steps_in_agnn": 4, "batch_size": 32},
-    **{"learning_rate": 0.003, "n_epochs": 16, "validation_queries": 0},
+    **{"n_dims": 32, "n_dims_att": 16, "n_steps_in_ignn": 1, "n_steps_in_agnn": 5, "batch_size": 64},
+    **{"learning_rate": 0.003, "n_epochs": 10, "validation_queries": 0},
 }
 # Other ways to prune: enough attention, and the least share of a path beside the strongest one.
 PRUNINGS = [(0.5, 0.0), (0.7, 0.0), (0.8, 0.0), (0.9, 0.0), (0.95, 0.0), (0.99, 0.0)]
@@ -113,7 +113,7 @@ def show(report: dict[str, Any]) -> None:
 def main() -> None:
     """Make the families, train, explain every test question and report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--families", type=int, default=40)
+    parser.add_argument("--families", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0, help="of the families and of the model")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--epochs", type=float, default=SETTINGS["n_epochs"])

@@ -1,7 +1,7 @@
 """Answers to a question: what was answered, how probable it is, and why."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
@@ -53,6 +53,12 @@ class Asked:
         if self.trace is None:
             raise ValueError("what the steps did was not kept; ask with a trace")
         return QueryFlow.of(self.trace, self.query)
+
+    def alone(self) -> "Asked":
+        """The same without what the steps did for the questions it was asked together with."""
+        alone = replace(self, trace=None)
+        alone.__dict__["flow"] = self.flow
+        return alone
 
 
 class Predictions(Sequence[Prediction]):

@@ -188,7 +188,7 @@ class Reasoner:
         place = int(np.flatnonzero(asked.nodes == entity)[0])
         (prediction,) = self._predictions(asked, np.array([place]), np.array([place + 1]))
         return Explanation(
-            self._question_of(asked),
+            self.question_of(asked),
             prediction,
             self.config.asking_horizon(),
             self.graph,
@@ -323,7 +323,8 @@ class Reasoner:
             )
         return entity
 
-    def _question_of(self, asked: Asked) -> "Question":
+    def question_of(self, asked: Asked) -> "Question":
+        """A question that was asked, by its names."""
         from dpmpn.explain.explanation import Question
 
         relation = int(self.graph.inverse[asked.relation]) if asked.inverse else asked.relation

@@ -96,6 +96,20 @@ def test_what_the_most_alike_have_comes_first() -> None:
     assert "of_cousin" in [graph.relation_names.name(offer.relation) for offer in like]
 
 
+def test_of_many_the_most_alike_are_heard() -> None:
+    facts = [("a", "p", "x"), ("a", "q", "y"), ("z", "p", "x"), ("z", "q", "y"), ("z", "of_twin", "w")]
+    facts += [(f"k{i:02}{r}", r, f"{r} thing") for r in "pq" for i in range(60)]
+    graph = KnowledgeGraph.from_tuples(facts)
+    used = {offer[:2]: offer.used for offer in relations_for(graph, graph.entities.id("a"))}
+    assert used[graph.relation_names.id("of_twin"), False] == "like"
+
+
+def test_neighbours_in_the_order_of_ids_may_have_the_same_relation() -> None:
+    graph = KnowledgeGraph.from_ids(np.array([[0, 1, 2], [1, 1, 2], [1, 2, 2]]), 3, 3, add_inverses=False)
+    used = {offer.relation: offer.used for offer in relations_for(graph, 0)}
+    assert used == {0: "other", 1: "head", 2: "like"}
+
+
 def test_a_relation_that_cannot_be_asked_backwards_is_not_offered_so() -> None:
     graph = KnowledgeGraph.from_ids(np.array([[0, 0, 1]]), 2, 1, add_inverses=False)
     assert relations_for(graph, 1) == [Offered(0, False, "other", 1)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmpn.data.graph import KnowledgeGraph
@@ -59,20 +59,51 @@ def _slowly(graph: KnowledgeGraph, text: str, limit: int) -> list[Found]:
     return [Found(entity, kind) for kind, found in kinds.items() for entity in found][:limit]
 
 
-@given(labelled_graphs(), NEEDLE, st.integers(1, 10))
-def test_search_finds_what_a_look_through_all_finds(graph: KnowledgeGraph, text: str, limit: int) -> None:
-    assert EntityIndex(graph).search(text, limit) == _slowly(graph, text, limit)
+@settings(max_examples=40)
+@given(labelled_graphs(), st.lists(NEEDLE, min_size=1, max_size=8), st.integers(1, 10))
+def test_search_finds_what_a_look_through_all_finds(
+    graph: KnowledgeGraph, needles: list[str], limit: int
+) -> None:
+    index = EntityIndex(graph)
+    for text in needles:
+        assert index.search(text, limit) == _slowly(graph, text, limit)
 
 
+@settings(max_examples=40)
 @given(labelled_graphs(), st.data())
 def test_parts_of_names_and_labels_are_found(graph: KnowledgeGraph, data: st.DataObject) -> None:
-    entity = data.draw(st.integers(0, graph.n_entities - 1))
-    text = data.draw(st.sampled_from([graph.entities.name(entity), graph.entities.label(entity)]))
-    start = data.draw(st.integers(0, len(text)))
-    part = folded_text(text)[start : data.draw(st.integers(start, len(text)))]
-    found = EntityIndex(graph).search(part, graph.n_entities)
-    assert found == _slowly(graph, part, graph.n_entities)
-    assert entity in [hit.entity for hit in found]
+    index = EntityIndex(graph)
+    for entity in range(graph.n_entities):
+        whole = folded_text(
+            data.draw(st.sampled_from([graph.entities.name(entity), graph.entities.label(entity)]))
+        )
+        start = data.draw(st.integers(0, len(whole)))
+        part = whole[start : data.draw(st.integers(start, len(whole)))]
+        found = index.search(part, graph.n_entities)
+        assert found == _slowly(graph, part, graph.n_entities)
+        assert entity in [hit.entity for hit in found]
+
+
+def test_an_entity_whose_name_and_label_both_fit_leaves_room_for_others() -> None:
+    graph = KnowledgeGraph.from_tuples([("xa1", "r", "xb2"), ("xa1", "r", "xc3"), ("xb2", "r", "xd4")])
+    prefixes = [Found(0, "prefix"), Found(1, "prefix")]
+    assert EntityIndex(_labelled(graph, ["X one", "X two", "X three", "X 4"])).search("x", 2) == prefixes
+    exact = EntityIndex(_labelled(graph, ["X one", "X two", "X three", "X"])).search("x", 3)
+    assert exact == [Found(3, "exact"), *prefixes]
+
+
+def test_a_needle_does_not_reach_from_one_text_into_the_next() -> None:
+    graph = KnowledgeGraph.from_tuples([("a", "r", "b"), ("a", "r", "long name")])
+    assert EntityIndex(graph).search("a\nb") == EntityIndex(graph).search("\xff") == []
+
+
+@pytest.mark.parametrize("before", range(6))
+def test_long_names_are_searched_to_their_end(before: int) -> None:
+    names = ["x" * (BLOCK - before) + "zebra", "y" * 3 * BLOCK + "end"]
+    index = EntityIndex(KnowledgeGraph.from_ids(np.array([[0, 0, 0]]), names, 1))
+    assert index.search("zebra") == index.search("xzeb") == [Found(0, "inside")]
+    assert index.search("yend") == index.search("y" * 2 * BLOCK + "e") == [Found(1, "inside")]
+    assert index.search(names[1]) == [Found(1, "exact")]
 
 
 @pytest.mark.parametrize(
@@ -144,6 +175,15 @@ def test_a_needle_is_where_its_groups_are(long_map: GramMap, border: int, beside
 
 
 LONG = np.random.default_rng(0).integers(97, 110, 300 * BLOCK + 7).astype(np.uint8)
+
+
+@pytest.mark.parametrize("before", range(5))
+def test_groups_across_the_border_of_what_is_mapped_at_a_time_count(before: int) -> None:
+    text = LONG.copy()
+    at = 256 * BLOCK - before
+    text[at : at + 4] = np.frombuffer(b"wxyz", np.uint8)
+    spans = list(GramMap(text).spans(b"wxyz"))
+    assert spans == [(at // BLOCK * BLOCK, at // BLOCK * BLOCK + BLOCK)]
 
 
 def test_rare_needles_leave_little_to_read() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpmpn.data.dataset import SPLITS, Dataset, dataset_from_tuples
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.errors import DataError
 
 Fact = tuple[str, str, str]  # head, relation and tail
 
@@ -26,7 +27,7 @@ _WOMEN = ("Ada", "Clara", "Edith", "Flora", "Greta", "Ida", "Judith", "Lena", "M
 _MEN = ("Albert", "Bruno", "Carl", "David", "Emil", "Felix", "Hugo", "Jonas", "Leo", "Max", "Oscar", "Paul")
 _GENERATIONS = 4
 _CHILDREN = (2, 3, 3)  # of a couple
-_OF_BOTH = 0.3  # of them; the others are of one of the two, so that marriage proves no parent
+_OF_BOTH = 0.2  # of them; the others are of one of the two, so that marriage proves no parent
 _BROTHERS_STATED = 0.6  # so that common parents prove no brother
 _HELD_OUT = {"valid": 0.1, "test": 0.2}  # of the facts of each rule
 
@@ -45,9 +46,9 @@ class PlantedRules:
     def dataset(self, derived_in_graph: bool = False) -> Dataset:
         """The graph of the stated facts, and the derived ones as the questions that are asked on it.
 
-        Derived facts are no edges, so nothing but the planted chain leads surely to an answer. With `derived_in_graph` it
-        is an ordinary dataset: those of train are edges, a sibling's grandparent is one more reason, and all
-        facts are asked for in training.
+        Derived facts are no edges, so nothing but the planted chain leads surely to an answer. With
+        `derived_in_graph` it is an ordinary dataset: those of train are edges, so that a sister's grandparent is one
+        more reason, and all facts are asked for in training.
         """
         train, valid, test = (self.splits[split] for split in SPLITS)
         whole = dataset_from_tuples([*self.stated, *train], valid, test, self.name)
@@ -75,7 +76,9 @@ class PlantedRules:
 
 
 def family_graph(n_families: int = 40, seed: int = 0) -> PlantedRules:
-    """Families of four generations, their trades and their towns, and what the rules derive; the same for the same seed."""
+    """Families of four generations, their trades and towns, and what the rules derive; a seed makes the same again."""
+    if n_families < 1:
+        raise DataError(f"{n_families} families have no facts; ask for at least 1")
     world = _World(np.random.default_rng(seed))
     for _ in range(n_families):
         world.add_family()

@@ -82,8 +82,9 @@ def _bounds(graph: Graph, fixed: np.ndarray, field: tuple[float, float]) -> tupl
     offset = np.stack([np.zeros_like(graph.drop), graph.drop], 1)
     low, high = graph.half - offset, np.array(field) - graph.half - offset
     left, right = graph.wished[fixed].min(), graph.wished[fixed].max()
-    low[~fixed, 0] = np.maximum(low[~fixed, 0], left + _ASIDE)
-    high[~fixed, 0] = np.minimum(high[~fixed, 0], right - _ASIDE)
+    if left < right:  # else the answer is the head
+        low[~fixed, 0] = np.maximum(low[~fixed, 0], left + _ASIDE)
+        high[~fixed, 0] = np.minimum(high[~fixed, 0], right - _ASIDE)
     return low, np.maximum(low, high)
 
 
@@ -120,7 +121,7 @@ def _improved(graph: Graph, places: np.ndarray, fixed: np.ndarray, field: tuple[
     best = round(float(tangles(graph, places[None], field[0])[0]), 6)
     left = _LOOKS // 40
     for reach in (1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.12):
-        for node in free:
+        for node in free.tolist():
             tried = _moves(places, node, free, low, high, reach)
             left -= work * len(tried)
             if left < 0:

@@ -15,6 +15,7 @@ _NODE_WIDTH = 148.0  # the most a line of a node's label may take
 _EDGE_WIDTHS = 160.0, 132.0  # and of a line's, where lines are few and where they are many
 _FEW = 8
 _OVER_LINE = 0.7  # the cost of each line under a label, in parts of a line's half length or a label's side
+_THICK = 2.0  # half of a heavy line
 _MOST_RELATIONS = 4  # that are named on one line between two nodes
 
 
@@ -139,6 +140,8 @@ class Placer:
         return int(on.sum()) > int(on[own])
 
     def _is_on(self, box: Box) -> np.ndarray:
-        """For each line whether a box lies on it."""
+        """For each line whether a box lies on it or touches it."""
         x, y = self._points[..., 0], self._points[..., 1]
-        return ((x > box.left) & (x < box.right) & (y > box.top) & (y < box.bottom)).any(1)
+        beside = (x > box.left - _THICK) & (x < box.right + _THICK)
+        inside: np.ndarray = beside & (y > box.top - _THICK) & (y < box.bottom + _THICK)
+        return np.any(inside, axis=1)

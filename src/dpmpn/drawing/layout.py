@@ -180,7 +180,8 @@ def _wished(subgraph: Subgraph, head: int, answer: int, sizes: np.ndarray, width
     part = (when - low) / (high - low) if high > low else np.full(len(when), 0.5)
     reach = min(0.25, 0.05 * len(between))
     wished = width * (0.5 + reach * (2 * part - 1))
-    wished[head], wished[answer] = sizes[head, 0] / 2, width - sizes[answer, 0] / 2
+    wished[answer] = width - sizes[answer, 0] / 2
+    wished[head] = sizes[head, 0] / 2
     return wished
 
 

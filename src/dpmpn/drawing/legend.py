@@ -1,12 +1,13 @@
-"""The legend below a picture: what colours, sizes and lines mean."""
+"""The legend below a picture: what colours, sizes, lines and keys mean."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dpmpn.drawing.colours import ANSWER, EARLY, HEAD, LINE, LITTLE, OUTLINE, node_colour
-from dpmpn.drawing.markup import element, polygon, text_line
-from dpmpn.drawing.text import text_width
+from dpmpn.drawing.markup import element, polygon, text_line, title
+from dpmpn.drawing.text import broken, readable, text_width
 
-_SIZE = 10.0
+_SIZE, _KEY_SIZE = 10.0, 9.5
+_INDENT = 22.0
 _GAP = 20.0
 ROW = 30.0
 
@@ -23,6 +24,30 @@ def draw_legend(width: float) -> tuple[str, float]:
         parts.append(drawing(x, y) + text_line(text, x + mark_width + 6, y + 3.6, _SIZE))
         x += taken + _GAP
     return element("g", "".join(parts), class_="legend"), y + ROW / 2
+
+
+def draw_keys(keys: Sequence[tuple[str, str]], width: float) -> tuple[str, float]:
+    """What keys stand for, in two columns where the texts are short enough, and the height."""
+    texts = [readable(text) for _, text in keys]
+    rows = -(-len(texts) // 2)
+    columns = [
+        max((text_width(t, _KEY_SIZE) for t in part), default=0.0) for part in (texts[:rows], texts[rows:])
+    ]
+    if sum(columns) + 2 * _INDENT + _GAP > width:
+        rows, columns = len(texts), [width - _INDENT, 0.0]
+    parts = []
+    for at, ((key, _), text) in enumerate(zip(keys, texts, strict=True)):
+        x = (
+            0.0
+            if at < rows
+            else min(max(columns[0] + _INDENT + _GAP, width / 2), width - columns[1] - _INDENT)
+        )
+        y = (at % rows + 1) * _KEY_SIZE * 1.45
+        (shown,) = broken(text, width - x - _INDENT, 1, _KEY_SIZE)
+        about = "" if shown == text else title(text)
+        line = text_line(key, x, y, _KEY_SIZE, bold=True) + text_line(shown, x + _INDENT, y, _KEY_SIZE)
+        parts.append(element("g", about + line))
+    return element("g", "".join(parts), class_="keys"), rows * _KEY_SIZE * 1.45 + (14 if keys else 0)
 
 
 def _disc(radius: float, colour: str) -> Callable[[float, float], str]:

@@ -18,8 +18,6 @@ _BENDS = (
     0.24,
     -0.24,
 )  # parts of the length by which a line leaves the straight
-ARROW = 7.0
-N_POINTS = 25
 
 
 @dataclass(frozen=True)
@@ -32,15 +30,15 @@ class Course:
 
     def at(self, part: float) -> tuple[float, float]:
         """The point at a part of the way."""
+        (x0, y0), (x1, y1), (x2, y2) = self.start, self.control, self.end
         a, b, c = (1 - part) ** 2, 2 * part * (1 - part), part**2
-        return (
-            a * self.start[0] + b * self.control[0] + c * self.end[0],
-            a * self.start[1] + b * self.control[1] + c * self.end[1],
-        )
+        return a * x0 + b * x1 + c * x2, a * y0 + b * y1 + c * y2
 
-    def points(self) -> np.ndarray:
+    def points(self, count: int = 25) -> np.ndarray:
         """Points along it."""
-        return np.array([self.at(part) for part in np.linspace(0, 1, N_POINTS).tolist()])
+        part = np.linspace(0, 1, count)[:, None]
+        a, b, c = (1 - part) ** 2, 2 * part * (1 - part), part**2
+        return a * np.array(self.start) + b * np.array(self.control) + c * np.array(self.end)
 
 
 def course(bundle: Bundle, layout: Layout, avoided: Sequence[bool]) -> Course:

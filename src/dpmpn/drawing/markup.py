@@ -76,4 +76,6 @@ def label_text(label: Label, colour: str = TEXT) -> str:
 
 def polygon(points: Iterable[Sequence[float]], **attributes: str | float) -> str:
     """A filled shape by its corners."""
-    return element("polygon", points=" ".join(f"{number(x)},{number(y)}" for x, y in points), **attributes)
+    return element(
+        "polygon", "", points=" ".join(f"{number(x)},{number(y)}" for x, y in points), **attributes
+    )

@@ -27,7 +27,9 @@ def question_told(question: Question) -> str:
 def answer_told(answer: Prediction) -> str:
     """How sure the answer is, and who else states it."""
     place = "the model’s first answer" if answer.rank == 1 else f"the model’s answer number {answer.rank:,}"
-    sentences = [f"This is {place}, with a probability of <strong>{percent(answer.probability)}</strong>."]
+    is_small = answer.probability < 0.005
+    probability = f"{100 * answer.probability:.1g}%" if is_small else percent(answer.probability)
+    sentences = [f"This is {place}, with a probability of <strong>{probability}</strong>."]
     if answer.known:
         sentences.append("The graph states it already.")
     elif answer.held_out:

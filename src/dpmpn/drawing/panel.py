@@ -26,6 +26,7 @@ from dpmpn.explain.subgraph import Subgraph
 
 _ALONG = (0.5, 0.44, 0.56, 0.38, 0.62, 0.32, 0.68, 0.26, 0.74, 0.2, 0.8)  # where a label may lie on its line
 _GAP = 2.0
+_FINE = 81  # points of a line: nearer to each other than the smallest label is wide
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def draw_subgraph(
     lines = _chosen(bundled(subgraph, weights), stands_out, most_lines)
     strong = stands_out.nodes
     courses = [course(line, layout, strong) for line in lines]
-    points = np.stack([c.points() for c in courses]) if courses else np.zeros((0, 1, 2))
+    points = np.stack([c.points(_FINE) for c in courses]) if courses else np.zeros((0, 1, 2))
     placer = Placer(layout.width, layout.height, points)
     for disc in layout.discs:
         placer.take(Box.around(disc.x, disc.y, 2 * disc.radius, 2 * disc.radius))
@@ -105,9 +106,11 @@ class _Kept:
         names = None if kept is None else {node.name for node in kept.nodes}
         self.nodes = [names is None or node.name in names for node in subgraph.nodes]
         self._names = [node.name for node in subgraph.nodes]
-        self._pairs = kept and {
-            frozenset((kept.nodes[e.source].name, kept.nodes[e.target].name)) for e in kept.edges
-        }
+        self._pairs: set[frozenset[str]] | None = None
+        if kept is not None:
+            self._pairs = {
+                frozenset((kept.nodes[e.source].name, kept.nodes[e.target].name)) for e in kept.edges
+            }
 
     def has(self, line: Bundle) -> bool:
         """Whether a line stands out."""

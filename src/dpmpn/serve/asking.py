@@ -120,6 +120,7 @@ class Asking:
         try:
             found = self._reasoner.ask(questions, traced)
             if traced:
+                found = [asked.alone() for asked in found] if len(found) > 1 else found
                 self._keep(questions, found)
         except BaseException as error:
             for question in questions:
@@ -131,11 +132,7 @@ class Asking:
                 each.future.set_result(asked)
 
     def _keep(self, questions: list[Ids], found: list[Asked]) -> None:
-        """Remember what can be explained, each with its own part of what the steps did."""
-        if len(found) > 1:
-            for asked in found:
-                _ = asked.flow
-                object.__setattr__(asked, "trace", None)  # it holds those of all others, too
+        """Remember what can be explained."""
         with self._changed:
             self._recent.update(zip(questions, found, strict=True))
             while len(self._recent) > _RECENT:

@@ -217,16 +217,36 @@ class WhyNotTold(BaseModel):
     text: str
 
 
+class Served(BaseModel):
+    """The dataset; counts of facts are those of the graph as it is served, edges with their inverses."""
+
+    name: str
+    entities: int
+    relations: int
+    edges: int
+    train: int
+    valid: int
+    test: int
+    has_labels: bool
+    facts_added: int
+    facts_removed: int
+
+
+class Versions(BaseModel):
+    """What the model was trained with, and what serves it."""
+
+    trained_with: dict[str, str]
+    served_with: dict[str, str]
+
+
 class ModelCard(BaseModel):
     """What is served."""
 
-    dataset: dict[str, Any]
-    configuration: dict[str, Any]
-    metrics: dict[str, Any]
-    versions: dict[str, str]
+    dataset: Served
+    configuration: dict[str, dict[str, Any]]
+    metrics: dict[str, Any] = Field(description="of the validation that chose the model; empty without one")
+    versions: Versions
     limits: dict[str, float]
-    labels: bool
-    facts_changed: dict[str, Any] | None
 
 
 class Health(BaseModel):

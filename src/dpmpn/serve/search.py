@@ -70,15 +70,16 @@ class EntityIndex:
 
     def _matches(self, needle: bytes, limit: int) -> Iterator[tuple[Match, np.ndarray | Iterable[int]]]:
         """Texts or their owners for each kind of match, as many as can matter, the best connected first."""
+        enough = 2 * limit  # an entity has two texts at most
         if not needle:
-            yield "prefix", np.arange(min(2 * limit, len(self._owners)))  # two texts an entity at most
+            yield "prefix", np.arange(min(enough, len(self._owners)))
             return
         order, size = self._alphabet, len(needle)
         low = bisect_left(order, needle, key=self._text)
         end = bisect_right(order, needle, lo=low, key=self._text)
-        yield "exact", self._first_texts(low, end, 2 * limit)
+        yield "exact", self._first_texts(low, end, enough)
         high = bisect_right(order, needle, lo=end, key=lambda text: self._text(text)[:size])
-        yield "prefix", self._first_texts(end, high, 3 * limit)  # some may be there as exact ones
+        yield "prefix", self._first_texts(end, high, enough)
         yield "inside", self._inside(needle)
 
     def _first_texts(self, low: int, high: int, count: int) -> np.ndarray:

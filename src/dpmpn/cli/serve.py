@@ -1,0 +1,151 @@
+"""`dpmpn serve`: a trained model in the browser and for other programs."""
+
+import os
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpmpn.cli.changed_facts import Added, Removed, changed
+from dpmpn.cli.output import Output, complain
+from dpmpn.cli.settings import with_settings
+from dpmpn.cli.signals import stoppable
+from dpmpn.errors import ConfigError, DpmpnError
+from dpmpn.reasoner import Reasoner
+
+if TYPE_CHECKING:
+    import socket
+
+_NEEDED = ("fastapi", "uvicorn", "prometheus_client")
+_SHORT = 16  # letters of a token that can be guessed
+
+
+@with_settings("asking", "run")
+def command(
+    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="folder of a trained run")],
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="where to serve; other machines reach 0.0.0.0")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, metavar="INT", help="0 takes a free one")
+    ] = 8000,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file", metavar="FILE", help="the API then answers only those who send what it holds"
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=64, metavar="INT", help="processes that answer")
+    ] = 1,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", metavar="FILE", help="what identifiers are called, as in `dpmpn import`"),
+    ] = None,
+    add: Added = None,
+    remove: Removed = None,
+    *,
+    settings: dict[str, str],
+) -> None:
+    """Serve a trained model: a page to explore it at the printed address, and an HTTP API.
+
+    Ctrl-C, or SIGTERM, finishes the requests that were taken and ends.
+    """
+    if any(find_spec(name) is None for name in _NEEDED):
+        raise ConfigError("serving needs some packages more: pip install 'dpmpn[serve]'")
+    from dpmpn.serve.run import address, bind
+
+    output = Output(None)
+    token = _token(token_file) if token_file is not None else None
+    _warn(host, token)
+    reasoner = Reasoner.load(run_dir, **settings)
+    if workers > 1 and "threads" not in settings:
+        settings = {**settings, "threads": str(max(1, (os.cpu_count() or 1) // workers))}
+    with bind(host, port) as taken:
+
+        def started() -> None:
+            output.say(f"serving {reasoner.dataset.name} on {address(taken)} (Ctrl-C stops it)")
+
+        def loaded(first: bool) -> Reasoner:
+            output.console.quiet = not first  # what was changed is said once
+            reasoner = Reasoner.load(run_dir, **settings)
+            return changed(output, reasoner if labels is None else reasoner.with_labels(labels), add, remove)
+
+        with stoppable() as stop:
+            if workers == 1:
+                _serve(loaded(True), run_dir, host, token, taken, stop, started)
+            else:
+                _serve_together(workers, loaded, run_dir, host, token, taken, stop, started)
+        output.say("stopped")
+
+
+def _serve(
+    reasoner: Reasoner,
+    run_dir: Path,
+    host: str,
+    token: str | None,
+    taken: "socket.socket",
+    stop: Callable[[], bool],
+    started: Callable[[], None],
+) -> None:
+    from dpmpn.serve.app import Explorer, make_app
+    from dpmpn.serve.guard import allowed_hosts
+    from dpmpn.serve.run import run
+
+    guard = make_app(Explorer(reasoner, run_dir), token, allowed_hosts(host, token is not None))
+    run(guard, taken, stop, started)
+
+
+def _serve_together(
+    workers: int,
+    loaded: Callable[[bool], Reasoner],
+    run_dir: Path,
+    host: str,
+    token: str | None,
+    taken: "socket.socket",
+    stop: Callable[[], bool],
+    started: Callable[[], None],
+) -> None:
+    from dpmpn.serve.processes import Processes
+
+    def serve(first: bool, ready: Callable[[], None], is_alone: Callable[[], bool]) -> int:
+        """In a process of its own."""
+        try:
+            with stoppable() as told:
+                _serve(loaded(first), run_dir, host, token, taken, lambda: told() or is_alone(), ready)
+        except DpmpnError as error:
+            complain(str(error))
+            return 2
+        return 0
+
+    if code := Processes(serve, workers, complain).run(stop, started):
+        raise typer.Exit(code)
+
+
+def _token(path: Path) -> str:
+    try:
+        token = path.read_text("utf-8").strip()
+        mode = path.stat().st_mode
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read the token in {path}: {error}") from error
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigError(
+            f"{path} holds no token: write one line of letters and digits into it, as `openssl rand -hex 32` does"
+        )
+    if len(token) < _SHORT:
+        complain(f"warning: the token in {path} is short enough to be guessed; use 32 letters or more")
+    if mode & 0o077:
+        complain(f"warning: others on this machine may read {path}; `chmod 600 {path}` keeps the token yours")
+    return token
+
+
+def _warn(host: str, token: str | None) -> None:
+    from dpmpn.serve.guard import is_loopback
+
+    if not is_loopback(host) and token is None:
+        complain(
+            f"warning: whoever reaches {host} can ask this model; protect it with --token-file, and with a proxy "
+            "that speaks HTTPS"
+        )

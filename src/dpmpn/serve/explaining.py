@@ -1,0 +1,84 @@
+"""Explanations as answers to requests: told, as data, and as files to download."""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from dpmpn.errors import ConfigError
+from dpmpn.predictions import Asked
+from dpmpn.reasoner import Reasoner
+from dpmpn.serve.answers import six_digits
+from dpmpn.serve.problems import Problem
+
+if TYPE_CHECKING:
+    from dpmpn.explain.explanation import Explanation
+
+FILES = {
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "txt": "text/plain; charset=utf-8",
+}
+"""What an explanation can be downloaded as."""
+
+
+def explained(reasoner: Reasoner, asked: Asked, answer: int | None) -> dict[str, Any]:
+    """Why a question has an answer, the first one if none is named."""
+    explanation = explanation_of(reasoner, asked, answer)
+    return {"explanation": explanation.to_dict(), "text": explanation.text()}
+
+
+def told_why_not(reasoner: Reasoner, asked: Asked, candidate: int) -> dict[str, Any]:
+    """Where a candidate lost its attention."""
+    reason = reasoner.reason_against(asked, reasoner.graph.entities.name(candidate))
+    return {"why_not": six_digits(reason.to_dict()), "text": reason.text()}
+
+
+def explanation_of(reasoner: Reasoner, asked: Asked, answer: int | None) -> "Explanation":
+    """The explanation of an answer, or the problem that there is nothing to explain."""
+    names = reasoner.graph.entities
+    if not reasoner.graph.degree(asked.head):
+        raise Problem(
+            "not_reached",
+            f"'{names.label(asked.head)}' has no facts in the graph, so attention cannot leave it; ask about another",
+        )
+    if answer is not None and answer not in asked.nodes:
+        raise Problem(
+            "not_reached",
+            f"no attention reached '{names.label(answer)}', so nothing explains it; ask /api/v1/why-not instead",
+        )
+    return reasoner.explanation(asked, None if answer is None else names.name(answer))
+
+
+def download(reasoner: Reasoner, asked: Asked, answer: int | None, kind: str) -> tuple[bytes, str]:
+    """An explanation as a file: what it holds, and its name."""
+    explanation = explanation_of(reasoner, asked, answer)
+    return _content(explanation, kind), _file_name(explanation, kind)
+
+
+def _content(explanation: "Explanation", kind: str) -> bytes:
+    from dpmpn.explain.export import as_tables
+    from dpmpn.explain.record import json_text
+
+    if kind == "png":
+        try:
+            return explanation.png()
+        except ConfigError as error:  # what paints it is not installed here
+            raise Problem("not_found", str(error)) from error
+    text = {
+        "svg": explanation.svg,
+        "json": lambda: json_text(explanation.to_dict()),
+        "csv": lambda: as_tables(explanation)["key_facts"].write_csv(),
+        "html": explanation.html,
+        "txt": lambda: explanation.text() + "\n",
+    }[kind]()
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _file_name(explanation: "Explanation", kind: str) -> str:
+    """A name that every system takes, whatever the entities are called."""
+    question = explanation.question
+    told = "-".join([question.head_label, question.relation_label, explanation.answer.label])
+    plain = re.sub("[^A-Za-z0-9_]+", "-", told).strip("-")[:80]
+    return f"{plain or 'explanation'}.{kind}"

@@ -1,0 +1,226 @@
+"""What stands before every request: whom it is meant for, who may send it, how large it is and how long it may take."""
+
+import asyncio
+import hashlib
+import hmac
+import ipaddress
+import socket
+import time
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from typing import Any
+
+from dpmpn.serve.counts import Counts
+from dpmpn.serve.limits import LIMITS, Limits
+from dpmpn.serve.problems import Problem, overloaded
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""On every answer, unless it has another."""
+_PROBES = ("/livez", "/readyz")
+
+
+class Guard:
+    """An application behind its limits; knows how many requests are being answered and whether it is stopping."""
+
+    def __init__(
+        self,
+        app: App,
+        counts: Counts,
+        routes: Collection[str],
+        token: str | None = None,
+        hosts: Collection[str] | None = None,
+        limits: Limits = LIMITS,
+    ) -> None:
+        self._app, self._counts, self._limits = app, counts, limits
+        self.routes = routes  # those that are counted by their own names
+        self._token = _digest(token.encode()) if token else None
+        self._hosts = hosts  # None: any
+        self.in_flight, self.stopping = 0, False
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        self.in_flight += 1
+        self._counts.in_flight.inc()
+        began, answer = time.perf_counter(), _Answer(send)
+        route = scope["path"] if scope["path"] in self.routes else _folder(scope["path"])
+        try:
+            await self._answered(scope, receive, answer)
+        finally:
+            self.in_flight -= 1
+            self._counts.in_flight.dec()
+            self._counts.requests.labels(route, str(answer.status or 499)).inc()
+            self._counts.seconds.labels(route).observe(time.perf_counter() - began)
+
+    async def _answered(self, scope: MutableMapping[str, Any], receive: Receive, answer: "_Answer") -> None:
+        try:
+            self._check(scope)
+            body = await self._body(scope, receive)
+            async with asyncio.timeout(self._limits.seconds):
+                await self._app(scope, _replay(body, receive), answer)
+        except Problem as problem:
+            await problem.response()(scope, receive, answer)
+        except TimeoutError:
+            if answer.status:
+                raise
+            message = f"no answer within {self._limits.seconds:g} seconds; try again later, or ask for less"
+            await Problem("timeout", message).response()(scope, receive, answer)
+
+    def _check(self, scope: MutableMapping[str, Any]) -> None:
+        """Refuse what is not to be answered at all."""
+        path, headers = scope["path"], dict(scope["headers"])
+        if self._hosts is not None and _host(headers.get(b"host", b"")) not in self._hosts:
+            raise Problem(
+                "invalid_request",
+                f"this server is not at that name; open it as {' or '.join(sorted(self._hosts))}",
+                status=400,
+            )
+        if path.startswith("/api") or path == "/metrics":
+            self._check_token(headers.get(b"authorization", b""))
+        if path in _PROBES:
+            return
+        if self.stopping:
+            raise Problem(
+                "overloaded",
+                "this server is stopping; try again later",
+                headers={"Retry-After": "5", "Connection": "close"},
+            )
+        if self.in_flight > self._limits.requests:
+            self._counts.refused.labels("requests").inc()
+            raise overloaded("too many requests are being answered")
+
+    def _check_token(self, given: bytes) -> None:
+        if self._token is None:
+            return
+        scheme, _, token = given.partition(b" ")
+        # Digests, so that not even the token's length can be measured.
+        if not hmac.compare_digest(_digest(token.strip()), self._token) or scheme.lower() != b"bearer":
+            raise Problem(
+                "unauthorised",
+                "this server needs its token; send the header Authorization: Bearer TOKEN",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+
+    async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes:
+        """The whole body, if it is not too large and does not take too long."""
+        most = self._limits.body_bytes
+        too_large = Problem(
+            "too_large", f"the body has more than {most:,} bytes; send less", headers={"Connection": "close"}
+        )
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        if length.isdigit() and int(length[:20]) > most:
+            raise too_large
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                while True:
+                    message = await receive()
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > most:
+                        raise too_large
+                    if not message.get("more_body", False):
+                        return b"".join(parts)
+        except TimeoutError:
+            raise Problem(
+                "timeout",
+                f"the body did not come within {self._limits.body_seconds:g} seconds; send it again",
+                headers={"Connection": "close"},
+                status=408,
+            ) from None
+
+
+class _Answer:
+    """Sends an answer with the headers that all have, and notes its status."""
+
+    def __init__(self, send: Send) -> None:
+        self._send, self.status = send, 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            own = {name.lower() for name, _ in message["headers"]}
+            added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+            message["headers"] = [*message["headers"], *(pair for pair in added if pair[0] not in own)]
+        await self._send(message)
+
+
+def allowed_hosts(host: str, has_token: bool) -> set[str] | None:
+    """The names that a server bound to `host` answers to; None for any.
+
+    A page of another site can have its own name lead here, and its script would then read all answers. A token
+    keeps it out, too.
+    """
+    names = {"localhost", "127.0.0.1", "::1", host.lower()}
+    if is_loopback(host):
+        return names
+    if has_token:
+        return None
+    return names | _own_names() | _own_addresses()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _own_names() -> set[str]:
+    return {name.lower() for name in (socket.gethostname(), socket.getfqdn())}
+
+
+def _own_addresses() -> set[str]:
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)}
+    except OSError:
+        return set()
+
+
+def _host(header: bytes) -> str:
+    """The name in a Host header, without the port."""
+    text = header.decode("latin-1").lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0]
+
+
+def _folder(path: str) -> str:
+    """What a path that has no route of its own is counted as: clients must not be able to make up routes."""
+    return "/page" if path.startswith("/page/") else "other"
+
+
+def _digest(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Give an application a body that was read already."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

@@ -1,0 +1,120 @@
+"""Several processes that serve one address: started one after the other, replaced when one dies, stopped together."""
+
+import os
+import select
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from dpmpn.errors import ConfigError, RunError
+from dpmpn.serve.run import GRACE
+
+_LEAST_SECONDS = 10.0  # a process that dies sooner than this would die again
+
+Serve = Callable[[bool, Callable[[], None], Callable[[], bool]], int]
+"""Serves in the process it is called in: whether it is the first, what to call when it answers, when to stop."""
+
+
+class Processes:
+    """Forked processes; each ends when this one does, however that ends."""
+
+    def __init__(self, serve: Serve, count: int, complain: Callable[[str], None]) -> None:
+        if not hasattr(os, "fork"):
+            raise ConfigError("several workers need a system that can fork; use --workers 1")
+        self._serve, self._count, self._complain = serve, count, complain
+        self._began: dict[int, float] = {}  # when each process was started
+        self._here, self._gone = os.pipe()  # the writing end closes when this process ends
+        self._ready, self._tell = os.pipe()
+
+    def run(self, stop: Callable[[], bool], started: Callable[[], None]) -> int:
+        """Serve until `stop` says so; returns an exit code."""
+        from dpmpn.serve.counts import SHARED_FOLDER
+
+        with tempfile.TemporaryDirectory(prefix="dpmpn-counts-") as folder:
+            os.environ[SHARED_FOLDER] = folder
+            try:
+                return self._watched(stop, started)
+            finally:
+                self._end()
+                del os.environ[SHARED_FOLDER]
+
+    def _watched(self, stop: Callable[[], bool], started: Callable[[], None]) -> int:
+        for number in range(self._count):
+            code = self._start(number == 0, stop)
+            if code is not None or stop():
+                return code or 0
+        started()
+        while not stop():
+            time.sleep(0.1)
+            for pid, code in self._dead():
+                if time.monotonic() - self._began.pop(pid) < _LEAST_SECONDS:
+                    raise RunError(
+                        f"a worker ended with code {code} soon after it was started; see its message above"
+                    )
+                self._complain(f"worker {pid} ended with code {code}; another one is started")
+                self._start(False, stop)
+        return 0
+
+    def _start(self, first: bool, stop: Callable[[], bool]) -> int | None:
+        """Start a process and wait until it answers; its exit code if it ended instead."""
+        pid = os.fork()
+        if not pid:
+            self._be_one(first)
+        self._began[pid] = time.monotonic()
+        while not stop():
+            if select.select([self._ready], [], [], 0.1)[0]:
+                os.read(self._ready, 1)
+                return None
+            for dead, code in self._dead():
+                if dead == pid:
+                    del self._began[pid]
+                    return code or 1
+        return None
+
+    def _be_one(self, first: bool) -> None:
+        """Serve in a process that was just forked; does not return."""
+        code = 1
+        try:
+            os.setpgid(0, 0)  # a Ctrl-C is for the one that watches
+            os.close(self._gone)
+            code = self._serve(first, lambda: void(os.write(self._tell, b"+")), self._is_alone)
+        finally:
+            os._exit(code)
+
+    def _is_alone(self) -> bool:
+        """Whether the process that watches is gone."""
+        return bool(select.select([self._here], [], [], 0)[0])
+
+    def _dead(self) -> list[tuple[int, int]]:
+        """Processes that ended, and how."""
+        from prometheus_client.multiprocess import mark_process_dead
+
+        found = []
+        for pid in list(self._began):
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
+                mark_process_dead(pid)
+                found.append((pid, os.waitstatus_to_exitcode(status)))
+        return found
+
+    def _end(self) -> None:
+        """Ask all to stop; those that do not are killed."""
+        for pid in self._began:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        until = time.monotonic() + GRACE + 5
+        while self._began and time.monotonic() < until:
+            for pid, _ in self._dead():
+                del self._began[pid]
+            time.sleep(0.05)
+        for pid in self._began:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        for end in (self._here, self._gone, self._ready, self._tell):
+            os.close(end)
+
+
+def void(_: object) -> None:
+    """Forget a result."""

@@ -1,0 +1,114 @@
+import xml.etree.ElementTree as ET
+
+from hand_made import diamond, edge, explained, node, subgraphs
+from hypothesis import given, settings
+
+from dpmpn.drawing.colours import ANSWER, HEAD
+from dpmpn.drawing.strongest import strongest_part
+from dpmpn.drawing.svg import PRUNED_LINES, draw_svg
+from dpmpn.explain.paths import Path
+from dpmpn.explain.subgraph import Subgraph
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg: str) -> list[str]:
+    return [text.text or "" for text in ET.fromstring(svg).iter(f"{SVG}text")]
+
+
+def test_the_same_explanation_gives_the_same_picture():
+    assert draw_svg(diamond()) == draw_svg(diamond())
+
+
+def test_it_says_what_was_asked_and_answered_and_how_much_is_shown():
+    written = texts(draw_svg(diamond()))
+    assert "<head, asked, ?>" in written
+    assert "Answer: answer, probability 0.687, rank 1" in written
+    assert "full subgraph: 6 nodes, 7 edges" in written
+    assert "pruned: 4 nodes, 4 facts that carried 90 % of the answer's attention" in written
+    assert {"head", "answer", "gained attention early … late", "little (grey, small)"} <= set(written)
+
+
+def test_head_and_answer_have_their_colours_in_both_halves():
+    root = ET.fromstring(draw_svg(diamond()))
+    colours = {}
+    for group in root.iter(f"{SVG}g"):
+        if group.get("class") == "node":
+            circle = group.find(f"{SVG}circle")
+            assert circle is not None
+            colours.setdefault(group.get("data-node"), []).append(circle.get("fill"))
+    assert colours["0"] == [HEAD, HEAD] and colours["3"] == [ANSWER, ANSWER]
+
+
+def test_every_node_and_line_has_a_title():
+    root = ET.fromstring(draw_svg(diamond()))
+    groups = [group for group in root.iter(f"{SVG}g") if group.get("class") in ("node", "edge")]
+    assert len(groups) == 6 + 4 + 7 + 4
+    assert all(group.findtext(f"{SVG}title") for group in groups)
+    assert root.findtext(f"{SVG}title") and root.findtext(f"{SVG}desc")
+
+
+def test_text_is_as_wide_as_it_was_measured_whatever_the_font():
+    root = ET.fromstring(draw_svg(diamond()))
+    assert all(float(text.get("textLength", "0")) > 0 for text in root.iter(f"{SVG}text"))
+
+
+def test_odd_names_are_escaped_and_long_ones_whole_in_the_title():
+    long = "_".join(["concept"] * 60)
+    svg = draw_svg(diamond('<&">', long, "日本語 שלום 🎉", ""))
+    assert any(long in (title.text or "") for title in ET.fromstring(svg).iter(f"{SVG}title"))
+    assert '<&">' in texts(svg) and "(no name)" not in texts(svg)  # an empty label gives way to the name
+    assert "answer" in texts(svg)
+
+
+@settings(max_examples=25)
+@given(subgraphs(6))
+def test_any_subgraph_gives_xml(subgraph: Subgraph):
+    root = ET.fromstring(draw_svg(explained(subgraph, subgraph, "n0", subgraph.nodes[-1].name)).encode())
+    assert sum(group.get("class") == "node" for group in root.iter(f"{SVG}g")) == 2 * len(subgraph.nodes)
+
+
+def test_an_answer_that_is_the_head_is_one_node():
+    alone = Subgraph((node("head", (1.0, 1.0, 1.0, 1.0)),), ())
+    svg = draw_svg(explained(alone, alone, "head", "head", (Path((), 1.0),)))
+    assert "pruned: 1 node, 0 facts that carried 100 % of the answer's attention" in texts(svg)
+    assert HEAD in svg and ANSWER in svg
+
+
+def crowd(n: int) -> tuple[Subgraph, tuple[Path, ...]]:
+    """Many paths of two facts from head to answer, each through another node."""
+    between = tuple(node(f"n{at:03}", (0.0, 0.5, 0.2, 0.0)) for at in range(n))
+    nodes = (node("head", (1.0, 0, 0, 0)), node("answer", (0, 0, 0.5, 1.0)), *between)
+    edges = tuple(
+        one
+        for at in range(n)
+        for one in (edge(0, at + 2, "a_long_relation"), edge(at + 2, 1, "another_relation"))
+    )
+    facts = [(("head", "a_long_relation", m.name), (m.name, "another_relation", "answer")) for m in between]
+    return Subgraph(nodes, edges), tuple(Path(fact, 0.9 / n) for fact in facts)
+
+
+def test_of_many_paths_the_strongest_are_shown_whole():
+    pruned, paths = crowd(40)
+    shown, n_paths = strongest_part(pruned, paths, PRUNED_LINES)
+    assert n_paths == PRUNED_LINES // 2 and len(shown.nodes) == n_paths + 2
+    assert set(shown.facts) == {fact for path in paths[:n_paths] for fact in path.facts}
+    caption = " ".join(texts(draw_svg(explained(pruned, pruned, "head", "answer", paths))))
+    assert f"shown: the {n_paths} strongest paths, {PRUNED_LINES} facts, 34 %" in caption
+
+
+def test_all_of_a_small_subgraph_is_shown():
+    pruned, paths = crowd(3)
+    assert strongest_part(pruned, paths, PRUNED_LINES) == (pruned, 3)
+
+
+def test_where_relations_find_no_room_keys_stand_for_them():
+    pruned, paths = crowd(15)
+    root = ET.fromstring(draw_svg(explained(pruned, pruned, "head", "answer", paths)))
+    (keys,) = (group for group in root.iter(f"{SVG}g") if group.get("class") == "keys")
+    assert [text.text for text in keys.iter(f"{SVG}text")] == [
+        "a",
+        "a_long_relation",
+        "b",
+        "another_relation",
+    ]
