@@ -110,6 +110,10 @@ class Predictions(Sequence[Prediction]):
         entity = graph.entities.id(answer if answer is not None else self._answers[0].answer)
         return strongest_paths(AnswerFlow.to(self._asked.flow, entity), graph, top)
 
+    def is_reached(self, name: str) -> bool:
+        """Whether attention reached an entity, so that it is an answer, if perhaps one far down the list."""
+        return bool((self._asked.nodes == self._reasoner.graph.entities.id(name)).any())
+
     def explain(self, answer: str | None = None) -> "Explanation":
         """Why an answer was given, the first one if none is named; any that attention reached can be explained."""
         return self._reasoner.explanation(self._asked, answer)

@@ -16,7 +16,7 @@ from dpmpn.explain.measure.predictions import (
     EvidenceTest,
     Measured,
     Sample,
-    first_explanation,
+    explained,
     measure_predictions,
 )
 from dpmpn.explain.measure.report import estimate, measure_explanations, summarise
@@ -90,7 +90,7 @@ def test_asking_with_facts_alone_is_asking_a_reasoner_that_lacks_all_others(reas
 def test_removing_nothing_changes_nothing(reasoner, case) -> None:
     question, _, _ = case
     head, relation, _ = ids(reasoner, (*question, NAMES[0]))
-    explanation = first_explanation(reasoner, head, relation)
+    explanation = explained(reasoner, head, relation)
     graphs = ChangedGraphs(reasoner.engine)
     answer = reasoner.graph.entities.id(explanation.answer.answer)
     before = graphs.unchanged(explanation.flow.query, answer)
@@ -130,21 +130,32 @@ def test_an_isolated_family_has_known_figures(reasoner: dpmpn.Reasoner) -> None:
         assert one.few_paths[kind].rank == len(NAMES) and one.few_facts[kind] == 2
 
 
+def test_stated_answers_are_explained_whatever_their_rank(reasoner: dpmpn.Reasoner) -> None:
+    sample = measure_predictions(reasoner, "train", sample=None, answers="stated")
+    stated = {tuple(row) for row in reasoner.dataset.queries("train")[:, :3].tolist()}
+    assert sample.of_questions == len(stated)
+    found = {(one.head, one.relation, one.answer) for one in sample.measured}
+    assert found <= stated and len(found) == len(sample.measured)
+    assert len(found) + sample.without_facts + sample.unreached + sample.stayed == len(stated)
+    assert any(one.before.rank > 1 for one in sample.measured)
+    assert all(one.right for one in sample.measured)
+
+
 def test_evidence_of_the_explanation_is_its_key_facts(reasoner: dpmpn.Reasoner) -> None:
     graph = reasoner.graph
     for fact in TRAIN[::3]:
         head, relation, _ = ids(reasoner, fact)
-        explanation = first_explanation(reasoner, head, relation)
+        explanation = explained(reasoner, head, relation)
         evidence = Evidence(
             explanation, ShortestPaths(graph), KEPT_PATHS, KEPT_SHARE, np.random.default_rng(0)
         )
-        explained = {named_fact(graph, found) for found in evidence.facts("explanation")}
-        assert explained == {key.fact for key in explanation.key_facts}
+        chosen = {named_fact(graph, found) for found in evidence.facts("explanation")}
+        assert chosen == {key.fact for key in explanation.key_facts}
         full = [named_fact(graph, found) for found in evidence.full]
         assert full == list(explanation.full.facts)
         assert set(evidence.facts("random")) <= set(evidence.full)
-        assert len(evidence.facts("random")) == len(explained)
-        assert len(evidence.facts("shortest")) <= len(explained)
+        assert len(evidence.facts("random")) == len(chosen)
+        assert len(evidence.facts("shortest")) <= len(chosen)
 
 
 def test_the_same_seed_measures_the_same(reasoner: dpmpn.Reasoner) -> None:
@@ -230,23 +241,23 @@ def test_the_report_holds_the_means_of_the_tests() -> None:
             _one(False, False, without=kept, alone=lost, five=kept),
             _one(True, True, without=lost, alone=lost, five=kept),
         ),
-        questions=5, of_questions=9, without_facts=1, stayed=1,
+        questions=5, of_questions=9, without_facts=1, unreached=0, stayed=1,
     )  # fmt: skip
     report = summarise(sample)
     assert (report["asked"], report["questions"]) == (5, 9)
     counts = {name: group["predictions"] for name, group in report["groups"].items()}
-    assert counts == {"all": 3, "right": 2, "right_and_new": 1}
+    assert counts == {"all": 3, "right": 2, "right_and_new": 1, "sure": 0}
     measures = report["groups"]["all"]["evidence"]["explanation"]
     assert measures["facts"]["mean"] == 3 and measures["sparsity"]["mean"] == 0.75
     needed, enough = measures["necessity"], measures["sufficiency"]
     assert needed["fidelity_plus"]["mean"] == pytest.approx((0.25 - 0.25 + 0.25) / 3)
     assert needed["probability_lost"]["mean"] == pytest.approx((0.5 - 0.5 + 0.5) / 3)
-    assert needed["answer_changed"]["mean"] == pytest.approx(2 / 3)
+    assert needed["rank_worse"]["mean"] == pytest.approx(2 / 3)
     assert needed["median_rank"] == 4
     assert needed["mean_reciprocal_rank"]["mean"] == pytest.approx((0.25 + 1 + 0.25) / 3)
     assert enough["fidelity_minus"]["mean"] == pytest.approx((-0.25 + 0.25 + 0.25) / 3)
     assert enough["fidelity_minus_cut_at_0"]["mean"] == pytest.approx((0 + 0.25 + 0.25) / 3)
-    assert enough["same_answer"]["mean"] == pytest.approx(1 / 3)
+    assert enough["rank_kept"]["mean"] == pytest.approx(1 / 3)
     assert measures["hdr_at_5"]["mean"] == pytest.approx(1 / 3)
     assert [point["paths"] for point in report["groups"]["all"]["curve"]] == [1, 5, 20, "all"]
 

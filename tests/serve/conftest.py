@@ -14,7 +14,14 @@ FACTS = [
     *((f"child{i}", "father", f"father{i}") for i in range(6)),
     ("a/b c", "mother", "<i>Zoë</i>"),
 ]
-TINY = {"n_dims": 6, "n_dims_att": 4, "n_steps_in_agnn": 3, "n_steps_in_ignn": 1, "batch_size": 10, "threads": 1}
+TINY = {
+    "n_dims": 6,
+    "n_dims_att": 4,
+    "n_steps_in_agnn": 3,
+    "n_steps_in_ignn": 1,
+    "batch_size": 10,
+    "threads": 1,
+}
 
 
 @pytest.fixture(scope="session")

@@ -15,12 +15,13 @@ from dpmpn.errors import ConfigError
 from dpmpn.reasoner import Reasoner
 
 _GROUPS = {
-    "all": "All first answers",
-    "right": "First answers that are right: training, validation or test facts",
+    "all": "All answers",
+    "right": "Those that are right: training, validation or test facts",
     "right_and_new": "Right, and not stated by the graph",
+    "sure": "Those with a probability above 0.5",
 }
 _EVIDENCE = {"explanation": "explanation", "random": "random", "shortest": "shortest"}
-_NUMBERS = ("facts", "sparsity", "Fidelity+", "lost", "changed", "Fidelity-", "same alone")
+_NUMBERS = ("facts", "sparsity", "Fidelity+", "lost", "rank worse", "Fidelity-", "rank kept")
 _PATHS = ("HΔR@5", "facts@5")
 _LEGEND = {
     "explanation": "the facts of the explanation, as `dpmpn explain` shows them",
@@ -30,9 +31,9 @@ _LEGEND = {
     "sparsity": "1 - facts / facts of the full subgraph: the higher, the shorter the explanation",
     "Fidelity+": "probability that the answer loses without these facts: the higher, the more they were needed",
     "lost": "the same as a part of the probability that it had",
-    "changed": "share of questions that get another first answer without these facts",
+    "rank worse": "share of answers whose rank is worse without these facts",
     "Fidelity-": "probability that it loses with them alone: the lower, the better they suffice (below 0 it gains)",
-    "same alone": "share of questions that get the same first answer from these facts alone",
+    "rank kept": "share of answers whose rank is no worse with these facts alone",
     "HΔR@5": "share of answers whose rank is worse without five paths: the strongest, the shortest, or as many random "
     "facts as the strongest have",
     "facts@5": "mean number of facts that went with these paths",
@@ -53,6 +54,14 @@ def command(
     seed: Annotated[
         int, typer.Option("--seed", min=0, metavar="INT", help="what questions and random facts are drawn by")
     ] = 0,
+    answers: Annotated[
+        str,
+        typer.Option(
+            "--answers",
+            metavar="first|stated",
+            help="explain what the model answers first, or what the split states, whatever its rank",
+        ),
+    ] = "first",
     kept_paths: Annotated[
         int | None,
         typer.Option(
@@ -76,7 +85,8 @@ def command(
 ) -> None:
     """Measure whether explanations are true: are their facts needed for the answer, and are they enough?
 
-    Draws questions of a split, in all directions that are asked, and explains the first answer to each.
+    Draws questions of a split, in all directions that are asked, and explains the first answer to each; with
+    --answers stated, the answer that the split states, whatever its rank.
 
     Needed: the same model, as it is, is asked again on the graph without the facts of the explanation.
 
@@ -88,7 +98,11 @@ def command(
     if kept_share is not None and not 0 < kept_share <= 1:
         raise ConfigError(f"--kept-share {kept_share:g}: give a part of the attention, above 0 and at most 1")
     from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
+    from dpmpn.explain.measure.predictions import ANSWERS
     from dpmpn.explain.measure.report import measure_explanations
+
+    if answers not in ANSWERS:
+        raise ConfigError(f"--answers {answers}: give {' or '.join(ANSWERS)}")
 
     reasoner = Reasoner.load(run_dir, **settings)
     with Meter(output, "measured") as meter:
@@ -97,6 +111,7 @@ def command(
             split,
             sample,
             seed,
+            answers=answers,
             kept_paths=kept_paths or KEPT_PATHS,
             kept_share=kept_share or KEPT_SHARE,
             progress=_with_eta(meter),
@@ -139,9 +154,11 @@ def _left_out(report: dict[str, Any]) -> str:
     reasons = []
     if report["head_without_facts"]:
         reasons.append(f"{report['head_without_facts']:,} whose entity has no facts")
-    if report["head_was_first_answer"]:
-        reasons.append(f"{report['head_was_first_answer']:,} whose first answer is the entity asked about")
-    return f"; left out: {' and '.join(reasons)}" if reasons else ""
+    if report["not_reached"]:
+        reasons.append(f"{report['not_reached']:,} whose answer no attention reached")
+    if report["head_was_the_answer"]:
+        reasons.append(f"{report['head_was_the_answer']:,} whose answer is the entity asked about")
+    return f"; left out: {', '.join(reasons)}" if reasons else ""
 
 
 def _show_group(output: Output, title: str, group: dict[str, Any]) -> None:
@@ -161,7 +178,7 @@ def _show_group(output: Output, title: str, group: dict[str, Any]) -> None:
 
 def _show_curve(output: Output, curve: list[dict[str, Any]]) -> None:
     output.say()
-    output.say("Shorter explanations of all first answers: the facts of the strongest paths alone")
+    output.say("Shorter explanations of all answers: the facts of the strongest paths alone")
     rows = table("paths", *_NUMBERS, right=("paths", *_NUMBERS))
     for point in curve:
         rows.add_row("all kept" if point["paths"] == "all" else str(point["paths"]), *_cells(point))
@@ -173,9 +190,9 @@ def _cells(measures: dict[str, Any]) -> list[str]:
     shares = (
         needed["fidelity_plus"],
         needed["probability_lost"],
-        needed["answer_changed"],
+        needed["rank_worse"],
         enough["fidelity_minus"],
-        enough["same_answer"],
+        enough["rank_kept"],
     )
     sparsity = f"{measures['sparsity']['mean']:.2f}"
     return [f"{measures['facts']['mean']:.1f}", sparsity, *(_value(share) for share in shares)]

@@ -1,4 +1,4 @@
-"""Tests the explanations of a sample of first answers: each question is asked again on changed graphs."""
+"""Tests the explanations of a sample of answers: each question is asked again on changed graphs."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from dpmpn.explain.paths import Edge, is_inverse
 from dpmpn.reasoner import Reasoner
 
 CURVE = (1, 5, 20)  # strongest paths, beside all that are kept
+ANSWERS = ("first", "stated")  # what is explained: what the model answers first, or what the split states
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,10 @@ class Sample:
 
     measured: tuple[Measured, ...]
     questions: int  # that were drawn
-    of_questions: int  # that the split has; those with the same head and relation are one
+    of_questions: int  # that the split has; the same ones count once
     without_facts: int  # heads without any fact: attention cannot leave them
-    stayed: int  # the head itself was the first answer: no fact led there
+    unreached: int  # stated answers that no attention reached
+    stayed: int  # the head itself was the answer: no fact led there
 
 
 class _OneQuestion:
@@ -85,22 +87,24 @@ def measure_predictions(
     sample: int | None = 200,
     seed: int = 0,
     *,
+    answers: str = "first",
     most_paths: int = KEPT_PATHS,
     enough: float = KEPT_SHARE,
     progress: Callable[[int, int], None] | None = None,
 ) -> Sample:
-    """Test the explanation of the first answer to a sample of a split's questions, to all where it is None."""
-    questions = split_questions(reasoner.dataset, split)
+    """Test explanations of the first or the stated answers to a sample of a split's questions, to all if None."""
+    questions = split_questions(reasoner.dataset, split, answers)
     drawn = _drawn(questions, sample, seed)
     graphs, shortest = ChangedGraphs(reasoner.engine), ShortestPaths(reasoner.graph)
     known = known_answers(reasoner.dataset)
     measured: list[Measured] = []
-    without_facts = stayed = 0
-    for at, (head, relation) in enumerate(drawn.tolist()):
+    without_facts = unreached = stayed = 0
+    for at, (head, relation, *answer) in enumerate(drawn.tolist()):
         if not reasoner.graph.degree(head):
             without_facts += 1
+        elif (explanation := explained(reasoner, head, relation, *answer)) is None:
+            unreached += 1
         else:
-            explanation = first_explanation(reasoner, head, relation)
             # Draws depend on the question alone, so that a larger sample repeats them.
             random = np.random.default_rng([seed, head, relation])
             evidence = Evidence(explanation, shortest, most_paths, enough, random)
@@ -111,25 +115,29 @@ def measure_predictions(
                 stayed += 1
         if progress is not None:
             progress(at + 1, len(drawn))
-    return Sample(tuple(measured), len(drawn), len(questions), without_facts, stayed)
+    return Sample(tuple(measured), len(drawn), len(questions), without_facts, unreached, stayed)
 
 
-def split_questions(dataset: Dataset, split: str) -> np.ndarray:
-    """The questions of a split, n x 2 (head, relation), in all directions that are asked, each once."""
+def split_questions(dataset: Dataset, split: str, answers: str = "first") -> np.ndarray:
+    """The questions of a split in all directions that are asked: head, relation and, if stated, answer; each once."""
     queries = dataset.queries(split)
     if not len(queries):
         others = [name for name in SPLITS[1:] if len(dataset.split(name))]
         instead = f"use --split {others[0]}" if others else "use --split train"
         raise DataError(f"dataset '{dataset.name}' has no {split} triples to ask about; {instead}")
-    return np.unique(queries[:, :2], axis=0)
+    return np.unique(queries[:, :2] if answers == "first" else queries[:, :3], axis=0)
 
 
-def first_explanation(reasoner: Reasoner, head: int, relation: int) -> Explanation:
-    """Why a question has its first answer."""
+def explained(reasoner: Reasoner, head: int, relation: int, answer: int | None = None) -> Explanation | None:
+    """Why a question has an answer, the first if none is given; None where no attention reached it."""
     graph = reasoner.graph
     inverse = is_inverse(graph, relation)
     asked = int(graph.inverse[relation]) if inverse else relation
-    return reasoner.explain(graph.entities.name(head), graph.relation_names.name(asked), inverse=inverse)
+    names = graph.entities.name(head), graph.relation_names.name(asked)
+    answers = reasoner.predict(*names, inverse=inverse)
+    if answer is not None and not answers.is_reached(graph.entities.name(answer)):
+        return None
+    return answers.explain(None if answer is None else graph.entities.name(answer))
 
 
 def _drawn(questions: np.ndarray, sample: int | None, seed: int) -> np.ndarray:

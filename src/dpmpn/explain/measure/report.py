@@ -17,6 +17,7 @@ GROUPS: dict[str, Callable[[Measured], bool]] = {
     "all": lambda one: True,
     "right": lambda one: one.right,
     "right_and_new": lambda one: one.right and not one.known,
+    "sure": lambda one: one.before.probability > 0.5,
 }
 
 
@@ -26,6 +27,7 @@ def measure_explanations(
     sample: int | None = 200,
     seed: int = 0,
     *,
+    answers: str = "first",
     kept_paths: int = KEPT_PATHS,
     kept_share: float = KEPT_SHARE,
     progress: Callable[[int, int], None] | None = None,
@@ -33,12 +35,20 @@ def measure_explanations(
     """How necessary and how sufficient the facts of explanations are, against random ones and shortest paths."""
     started = time.perf_counter()
     tested = measure_predictions(
-        reasoner, split, sample, seed, most_paths=kept_paths, enough=kept_share, progress=progress
+        reasoner,
+        split,
+        sample,
+        seed,
+        answers=answers,
+        most_paths=kept_paths,
+        enough=kept_share,
+        progress=progress,
     )
     return {
         "dataset": reasoner.dataset.name,
         "split": split,
         "seed": seed,
+        "answers": answers,
         "kept_paths": kept_paths,
         "kept_share": kept_share,
         **summarise(tested),
@@ -47,13 +57,14 @@ def measure_explanations(
 
 
 def summarise(sample: Sample) -> dict[str, Any]:
-    """The measures of all predictions, of those that are right, and of those right that the graph did not state."""
+    """The measures of all predictions, of right ones, of right ones the graph did not state, and of sure ones."""
     groups = {name: [one for one in sample.measured if belongs(one)] for name, belongs in GROUPS.items()}
     return {
         "questions": sample.of_questions,
         "asked": sample.questions,
         "head_without_facts": sample.without_facts,
-        "head_was_first_answer": sample.stayed,
+        "not_reached": sample.unreached,
+        "head_was_the_answer": sample.stayed,
         "groups": {name: _group(chosen) for name, chosen in groups.items()},
     }
 
@@ -99,27 +110,27 @@ def _tests(chosen: list[Measured], tests: list[EvidenceTest]) -> dict[str, Any]:
     without = np.array([test.without.probability for test in tests])
     alone = np.array([test.alone.probability for test in tests])
     facts = np.array([test.n_facts for test in tests])
-    answers = np.array([one.answer for one in chosen])
+    ranks = np.array([one.before.rank for one in chosen])
     return {
         "facts": estimate(facts),
         "sparsity": estimate(1 - facts / np.array([one.full_facts for one in chosen])),
         "necessity": {
             "fidelity_plus": estimate(before - without),
             "probability_lost": estimate((before - without) / before),
-            "answer_changed": estimate(np.array([test.without.first for test in tests]) != answers),
+            "rank_worse": estimate(np.array([test.without.rank for test in tests]) > ranks),
             **_ranks([test.without.rank for test in tests]),
         },
         "sufficiency": {
             "fidelity_minus": estimate(before - alone),
             "fidelity_minus_cut_at_0": estimate(np.maximum(before - alone, 0)),
-            "same_answer": estimate(np.array([test.alone.first for test in tests]) == answers),
+            "rank_kept": estimate(np.array([test.alone.rank for test in tests]) <= ranks),
             **_ranks([test.alone.rank for test in tests]),
         },
     }
 
 
 def _ranks(ranks: list[float]) -> dict[str, Any]:
-    """The ranks of the answers that were first before."""
+    """The ranks of the answers."""
     return {
         "median_rank": float(np.median(ranks)) if ranks else None,
         "mean_reciprocal_rank": estimate([1 / rank for rank in ranks]),

@@ -1,0 +1,228 @@
+"""What the HTTP API answers: over a real connection, as another program would ask."""
+
+import csv
+import io
+from pathlib import Path
+
+import httpx
+import jsonschema
+import pytest
+from serving import QUESTION, Server
+
+from dpmpn.explain.record import schema
+from dpmpn.serve.problems import STATUS
+
+
+def test_an_answer_is_what_the_reasoner_says(server: Server) -> None:
+    answer = server.ask("child7", top=3).json()
+    expected = server.reasoner.predict("child7", "father", 3)
+    assert [each["name"] for each in answer["answers"]] == [each.answer for each in expected]
+    assert [each["probability"] for each in answer["answers"]] == pytest.approx(
+        [each.probability for each in expected], rel=1e-5
+    )
+    assert answer["question"] == {
+        **{"head": "child7", "relation": "father", "inverse": False},
+        **{"head_label": "child7", "relation_label": "father"},
+    }
+    assert answer["milliseconds"] > 0
+
+
+def test_known_and_held_out_answers_are_marked_and_can_be_left_out(server: Server) -> None:
+    by_name = {each["name"]: each for each in server.ask("child7", top=50).json()["answers"]}
+    assert by_name["father7"]["held_out"] == "test" and not by_name["father7"]["known"]
+    known = {each["name"]: each for each in server.ask("child1", top=50).json()["answers"]}
+    assert known["father1"]["known"]
+    new = server.ask("child1", top=50, new=True).json()["answers"]
+    assert "father1" not in {each["name"] for each in new} and new[0]["rank"] == 1
+
+
+def test_the_other_direction(server: Server) -> None:
+    answer = server.ask("father7", inverse=True).json()
+    expected = server.reasoner.predict("father7", "father", inverse=True)
+    assert [each["name"] for each in answer["answers"]] == [each.answer for each in expected]
+    assert answer["question"]["inverse"]
+
+
+def test_many_questions_have_results_in_their_order(server: Server) -> None:
+    asked = [QUESTION, {"head": "chidl7", "relation": "father"}, {**QUESTION, "head": "child6"}]
+    results = server.client.post("/api/v1/ask-many", json={"questions": asked, "top": 2}).json()["results"]
+    assert [result["question"]["head"] for result in results] == ["child7", "chidl7", "child6"]
+    assert results[1]["error"]["code"] == "unknown_entity" and "child7" in results[1]["error"]["near"]
+    alone = server.ask("child6", top=2).json()
+    assert results[2]["answers"] == alone["answers"]
+
+
+def test_entities_are_found_and_described(server: Server) -> None:
+    found = server.client.get("/api/v1/entities", params={"q": "CHILD7"}).json()
+    assert found == [{"name": "child7", "label": "child7", "description": None, "facts": 1, "match": "exact"}]
+    assert len(server.client.get("/api/v1/entities", params={"q": "child", "limit": 5}).json()) == 5
+    entity = server.client.get("/api/v1/entity", params={"name": "mother1", "limit": 1, "offset": 1}).json()
+    assert entity["total"] == 2 and entity["types"] == []
+    assert entity["facts"] == [
+        {
+            "head": {"name": "child1", "label": "child1"},
+            "relation": {"name": "mother", "label": "mother"},
+            "tail": {"name": "mother1", "label": "mother1"},
+        }
+    ]
+
+
+def test_names_may_hold_anything(server: Server) -> None:
+    entity = server.client.get("/api/v1/entity", params={"name": "a/b c"}).json()
+    assert entity["facts"][0]["tail"]["name"] == "<i>Zoë</i>"
+    assert server.ask("<i>Zoë</i>", "mother", inverse=True).json()["answers"][0]["name"]
+
+
+def test_relations_come_with_those_of_the_head_first(server: Server) -> None:
+    offered = server.client.get("/api/v1/relations", params={"head": "child7"}).json()
+    assert offered[0] == {
+        "name": "mother",
+        "label": "mother",
+        "inverse": False,
+        "used": "head",
+        "count": 1,
+    }
+    assert len(server.client.get("/api/v1/relations").json()) == len(offered) == 6
+
+
+def test_the_model_card_tells_what_is_served_and_no_path(server: Server, run_dir: Path) -> None:
+    card = server.client.get("/api/v1/model")
+    assert card.json()["dataset"]["name"] == "family" and card.json()["dataset"]["test"] == 1
+    assert card.json()["configuration"]["model"]["n_dims"] == 6
+    assert card.json()["limits"]["questions"] == 256
+    assert card.json()["versions"]["trained_with"]["dpmpn"]
+    assert str(run_dir.parent) not in card.text
+
+
+def test_an_explanation_follows_the_published_format(server: Server) -> None:
+    body = server.client.post("/api/v1/explain", json=QUESTION).json()
+    jsonschema.validate(body["explanation"], schema())
+    first = server.ask("child7").json()["answers"][0]
+    assert body["explanation"]["answer"]["answer"] == first["name"]
+    assert first["name"] in body["text"]
+    second = server.ask("child7").json()["answers"][1]["name"]
+    named = server.client.post("/api/v1/explain", json={**QUESTION, "answer": second}).json()
+    assert named["explanation"]["answer"]["answer"] == second
+
+
+def test_why_not_says_where_attention_was_lost(server: Server) -> None:
+    body = server.client.post("/api/v1/why-not", json={**QUESTION, "candidate": "<i>Zoë</i>"}).json()
+    jsonschema.validate(body["why_not"], {**schema()["$defs"]["why_not"], "$defs": schema()["$defs"]})
+    assert body["why_not"]["reason"] == "unreachable" and body["text"] == body["why_not"]["text"]
+
+
+def test_a_click_on_an_answer_does_not_ask_again(server: Server) -> None:
+    server.ask("child5")
+    asked = server.metric("dpmpn_batch_questions_count")
+    server.client.post("/api/v1/explain", json={**QUESTION, "head": "child5"})
+    server.client.post("/api/v1/why-not", json={**QUESTION, "head": "child5", "candidate": "father1"})
+    assert server.metric("dpmpn_batch_questions_count") == asked
+
+
+@pytest.mark.parametrize(
+    ("kind", "media_type", "begins"),
+    [
+        ("svg", "image/svg+xml", b"<"),
+        ("png", "image/png", b"\x89PNG"),
+        ("json", "application/json", b"{"),
+        ("csv", "text/csv", b"head,"),
+        ("html", "text/html", b"<!"),
+        ("txt", "text/plain", b""),
+    ],
+)
+def test_explanations_can_be_downloaded(server: Server, kind: str, media_type: str, begins: bytes) -> None:
+    got = server.client.get(f"/api/v1/explanation.{kind}", params=QUESTION)
+    assert got.status_code == 200 and got.headers["content-type"].startswith(media_type)
+    assert got.content.startswith(begins) and len(got.content) > 20
+    assert got.headers["content-disposition"].startswith('attachment; filename="child7-father-')
+    if kind == "csv":
+        assert list(csv.DictReader(io.StringIO(got.text)))[0].keys() >= {"head", "relation", "tail", "share"}
+
+
+def test_the_file_name_of_a_download_is_harmless(server: Server) -> None:
+    asked = {"head": "<i>Zoë</i>", "relation": "mother", "inverse": "true"}
+    name = server.client.get("/api/v1/explanation.txt", params=asked).headers["content-disposition"]
+    assert name == 'attachment; filename="i-Zo-i-mother-a-b-c.txt"'
+
+
+ASK, GET = ("POST", "/api/v1/ask"), ("GET", "/api/v1/entity")
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "status", "code"),
+    [
+        (ASK, {"json": {**QUESTION, "head": "chidl7"}}, 404, "unknown_entity"),
+        (ASK, {"json": {**QUESTION, "relation": "fahter"}}, 404, "unknown_relation"),
+        (ASK, {"json": {**QUESTION, "top": 0}}, 422, "invalid_request"),
+        (ASK, {"json": {**QUESTION, "top": 1001}}, 422, "invalid_request"),
+        (ASK, {"json": {**QUESTION, "top": "5"}}, 422, "invalid_request"),
+        (ASK, {"json": {**QUESTION, "inverse": 1}}, 422, "invalid_request"),
+        (ASK, {"json": {**QUESTION, "topp": 1}}, 422, "invalid_request"),
+        (ASK, {"json": {**QUESTION, "head": "x" * 5000}}, 422, "invalid_request"),
+        (ASK, {"json": {**QUESTION, "head": "nul\x00l"}}, 404, "unknown_entity"),
+        (ASK, {"json": [QUESTION]}, 422, "invalid_request"),
+        (ASK, {"json": QUESTION, "headers": {"content-type": "text/plain"}}, 422, "invalid_request"),
+        (ASK, {"content": b"{"}, 422, "invalid_request"),
+        (ASK, {"content": b'{"head": "\\ud800", "relation": "father"}'}, 422, "invalid_request"),
+        (ASK, {"content": b'{"head": "child7", "relation": "father", "top": NaN}'}, 422, "invalid_request"),
+        (ASK, {"content": b'{"head": "child7", "relation": "father", "top": 1e999}'}, 422, "invalid_request"),
+        (ASK, {"content": b'{"top": ' + b"9" * 5000 + b"}"}, 422, "invalid_request"),
+        (ASK, {"content": b"[" * 100_000}, 422, "invalid_request"),
+        (ASK, {"content": b"\xff\xfe"}, 422, "invalid_request"),
+        (ASK, {"content": b""}, 422, "invalid_request"),
+        (("POST", "/api/v1/ask-many"), {"json": {"questions": []}}, 422, "invalid_request"),
+        (("POST", "/api/v1/ask-many"), {"json": {"questions": [QUESTION] * 257}}, 422, "invalid_request"),
+        (("POST", "/api/v1/explain"), {"json": {**QUESTION, "answer": "<i>Zoë</i>"}}, 404, "not_reached"),
+        (("POST", "/api/v1/explain"), {"json": {**QUESTION, "answer": "nobody"}}, 404, "unknown_entity"),
+        (("POST", "/api/v1/why-not"), {"json": QUESTION}, 422, "invalid_request"),
+        (GET, {"params": {"name": "nobody"}}, 404, "unknown_entity"),
+        (GET, {"params": {"name": "child7", "limit": "1e3"}}, 422, "invalid_request"),
+        (GET, {"params": {"name": "child7", "limit": 100_000}}, 422, "invalid_request"),
+        (GET, {"params": {"name": "child7", "file": "/etc/passwd"}}, 422, "invalid_request"),
+        (("GET", "/api/v1/ask"), {}, 405, "method_not_allowed"),
+        (("DELETE", "/"), {}, 405, "method_not_allowed"),
+        (("GET", "/api/v1/nothing"), {}, 404, "not_found"),
+        (("GET", "/api/v1/model/"), {}, 404, "not_found"),
+    ],
+)
+def test_mistakes_have_one_shape(
+    server: Server, call: tuple[str, str], given: dict, status: int, code: str
+) -> None:
+    if "content" in given:
+        given = {**given, "headers": {"content-type": "application/json"}}
+    got = server.client.request(*call, **given)
+    assert (got.status_code, got.json()["error"]["code"]) == (status, code), got.text
+    assert set(got.json()) == {"error"} and set(got.json()["error"]) == {"code", "message", "near"}
+    assert code in STATUS and len(got.json()["error"]["message"]) < 400
+
+
+def test_a_mistake_inside_is_no_secret_told(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(server.reasoner, "ask", fail)
+    got = server.ask("child4")
+    assert got.status_code == 500 and got.json()["error"]["code"] == "internal" and "secret" not in got.text
+    assert got.headers["x-content-type-options"] == "nosniff"
+    monkeypatch.undo()
+    assert server.ask("child4").status_code == 200
+
+
+def test_the_description_loads_nothing_and_lists_all_routes(server: Server) -> None:
+    described = server.client.get("/api/openapi.json").json()
+    assert {"/api/v1/ask", "/api/v1/explanation.svg", "/livez", "/metrics"} <= set(described["paths"])
+    for path in described["paths"].values():
+        for operation in path.values():
+            for status, answer in operation["responses"].items():
+                if int(status) >= 400:
+                    assert answer["content"]["application/json"]["examples"], operation
+    assert httpx.get(f"{server.url}/docs").status_code == 404
+
+
+def test_metrics_count_requests_by_route_and_status(server: Server) -> None:
+    for _ in range(3):
+        server.client.get("/made/up/path")
+    text = server.client.get("/metrics").text
+    assert 'dpmpn_requests_total{route="other",status="404"}' in text
+    assert "made" not in text
+    assert "dpmpn_request_seconds_bucket" in text and "dpmpn_batch_questions_bucket" in text

@@ -1,0 +1,234 @@
+"""What keeps a server up and to itself: tokens, hosts, headers, limits, overload and an orderly end."""
+
+import http.client
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from serving import QUESTION, Gate, Server, serving
+
+from dpmpn.serve.guard import HEADERS, allowed_hosts
+from dpmpn.serve.limits import LIMITS
+
+PATHS = (
+    "/",
+    "/livez",
+    "/readyz",
+    "/metrics",
+    "/api/v1/model",
+    "/api/openapi.json",
+    "/nothing",
+    "/page/none.js",
+)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_answer_has_the_headers(server: Server, path: str) -> None:
+    got = server.client.get(path)
+    for name, value in HEADERS.items():
+        if name != "Cache-Control":
+            assert got.headers[name] == value
+    assert "default-src 'none'" in got.headers["content-security-policy"]
+    assert "access-control-allow-origin" not in got.headers and "server" not in got.headers
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "", "127.0.0.1.evil.example", "10.0.0.1"]
+)
+def test_another_sites_name_cannot_lead_here(server: Server, host: str) -> None:
+    got = server.client.get("/api/v1/model", headers={"host": host})
+    assert got.status_code == 400 and got.json()["error"]["code"] == "invalid_request"
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:9", "[::1]:80"])
+def test_its_own_names_do(server: Server, host: str) -> None:
+    assert server.client.get("/api/v1/model", headers={"host": host}).status_code == 200
+
+
+def test_hosts_elsewhere() -> None:
+    assert allowed_hosts("0.0.0.0", has_token=True) is None
+    names = allowed_hosts("192.0.2.7", has_token=False)
+    assert names is not None and "192.0.2.7" in names and "evil.example" not in names
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/page/../app.py",
+        "/page/..%2fapp.py",
+        "/page/%2e%2e/app.py",
+        "/page//etc/passwd",
+        "/page/..\\app.py",
+        "/page/index.html%00.js",
+        "/page/",
+        "/page/__init__.py",
+    ],
+)
+def test_no_other_file_is_reached_through_the_page(server: Server, path: str) -> None:
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"))  # sends the path as it is
+    connection.request("GET", path)
+    got = connection.getresponse()
+    assert got.status == 404 and b"not_found" in got.read()
+    connection.close()
+
+
+def test_the_page_is_not_sent_twice(server: Server) -> None:
+    first = server.client.get("/")
+    assert first.headers["content-type"].startswith("text/html")
+    again = server.client.get("/", headers={"if-none-match": first.headers["etag"]})
+    assert again.status_code == 304 and not again.content
+
+
+def test_a_token_opens_the_api_and_nothing_else_does(run_dir: Path) -> None:
+    with serving(run_dir, token="s3cret-s3cret-s3cret") as server:
+        for given in (
+            None,
+            "Bearer",
+            "Bearer wrong",
+            "Basic s3cret-s3cret-s3cret",
+            "s3cret-s3cret-s3cret",
+            "Bearer é",
+        ):
+            headers = [] if given is None else [("authorization", given.encode())]
+            for path in ("/api/v1/model", "/metrics", "/api/openapi.json", "/api/v1/nothing"):
+                got = server.client.get(path, headers=headers)
+                assert got.status_code == 401 and got.json()["error"]["code"] == "unauthorised"
+                assert got.headers["www-authenticate"] == "Bearer"
+        for path in ("/", "/livez", "/readyz"):
+            assert server.client.get(path).status_code == 200
+        right = {"authorization": "bearer s3cret-s3cret-s3cret"}
+        assert server.client.get("/api/v1/model", headers=right).status_code == 200
+        assert server.client.post("/api/v1/ask", json=QUESTION, headers=right).status_code == 200
+
+
+def test_questions_are_asked_together_and_answered_as_alone(server: Server) -> None:
+    heads = [f"{who}{i}" for who in ("child", "mother", "father") for i in range(8)]
+    before = server.metric("dpmpn_batch_questions_count")
+    with Gate(server) as gate, ThreadPoolExecutor(30) as threads:
+        first = threads.submit(server.ask, "a/b c")
+        assert gate.held.wait(10)
+        others = [
+            threads.submit(httpx.post, f"{server.url}/api/v1/ask", json={**QUESTION, "head": head})
+            for head in heads
+        ]
+        until = time.monotonic() + 10
+        while server.metric("dpmpn_waiting", queue="questions") < len(heads) and time.monotonic() < until:
+            time.sleep(0.01)
+        gate.open()
+        together = [other.result().json()["answers"] for other in others]
+        assert first.result().status_code == 200
+    assert server.metric("dpmpn_batch_questions_count") == before + 2  # the first alone, then all others
+    for head, answers in zip(heads, together, strict=True):
+        expected = server.reasoner.predict(head, "father")
+        assert [each["name"] for each in answers] == [each.answer for each in expected]
+        assert [each["probability"] for each in answers] == pytest.approx(
+            [each.probability for each in expected], rel=2e-5
+        )
+
+
+def test_explanations_in_a_batch_are_as_alone(server: Server) -> None:
+    heads = ["mother2", "mother3", "father2"]
+    with Gate(server) as gate, ThreadPoolExecutor(8) as threads:
+        threads.submit(server.ask, "<i>Zoë</i>")
+        assert gate.held.wait(10)
+        url = f"{server.url}/api/v1/explain"
+        told = [threads.submit(httpx.post, url, json={**QUESTION, "head": head}) for head in heads]
+        while server.metric("dpmpn_waiting", queue="questions") < len(heads):
+            time.sleep(0.01)
+        gate.open()
+        texts = [each.result().json()["text"] for each in told]
+    assert texts == [server.reasoner.explain(head, "father").text() for head in heads]
+
+
+def test_too_many_questions_are_refused_at_once_and_the_others_answered(run_dir: Path) -> None:
+    limits = replace(LIMITS, waiting_questions=3)
+    with serving(run_dir, limits=limits) as server, Gate(server) as gate, ThreadPoolExecutor(8) as threads:
+        taken = [threads.submit(server.ask, "child0")]
+        assert gate.held.wait(10)
+        taken += [threads.submit(server.ask, f"child{i}") for i in (1, 2, 3)]
+        while server.metric("dpmpn_waiting", queue="questions") < 3:
+            time.sleep(0.01)
+        began = time.perf_counter()
+        refused = server.ask("child4")
+        assert time.perf_counter() - began < 1
+        assert refused.status_code == 503 and refused.json()["error"]["code"] == "overloaded"
+        assert int(refused.headers["retry-after"]) >= 1
+        many = server.client.post("/api/v1/ask-many", json={"questions": [QUESTION]})
+        assert many.status_code == 503
+        assert server.metric("dpmpn_refused_total", queue="questions") == 2
+        gate.open()
+        assert [each.result().status_code for each in taken] == [200] * 4
+        assert server.ask("child4").status_code == 200
+
+
+def test_too_many_requests_are_refused(run_dir: Path) -> None:
+    with serving(run_dir, limits=replace(LIMITS, requests=1)) as server, Gate(server) as gate:
+        with ThreadPoolExecutor(2) as threads:
+            taken = threads.submit(server.ask, "child0")
+            assert gate.held.wait(10)
+            assert server.client.get("/api/v1/model").status_code == 503
+            assert server.client.get("/readyz").status_code == 200
+            gate.open()
+            assert taken.result().status_code == 200
+
+
+def test_a_request_that_takes_too_long_is_told_so_and_not_asked_later(run_dir: Path) -> None:
+    with serving(run_dir, limits=replace(LIMITS, seconds=0.3)) as server, Gate(server) as gate:
+        with ThreadPoolExecutor(2) as threads:
+            first = threads.submit(server.ask, "child0")
+            assert gate.held.wait(10)
+            second = server.ask("child1")
+            for got in (first.result(), second):
+                assert got.status_code == 503 and got.json()["error"]["code"] == "timeout"
+        asked = server.metric("dpmpn_batch_questions_count")
+        gate.open()
+        assert server.ask("child2").status_code == 200
+        assert server.metric("dpmpn_batch_questions_count") == asked + 1  # child1 was not
+
+
+def test_bodies_are_limited_in_size_and_time(run_dir: Path) -> None:
+    with serving(run_dir, limits=replace(LIMITS, body_bytes=1000, body_seconds=0.3)) as server:
+        large = {**QUESTION, "head": "x" * 2000}
+        for got in (
+            server.client.post("/api/v1/ask", json=large),
+            server.client.post("/api/v1/ask", content=(b"x" * 100 for _ in range(30))),  # chunked
+        ):
+            assert got.status_code == 413 and got.json()["error"]["code"] == "too_large"
+        with _begun(server, length=100) as slow:
+            answer = slow.recv(10_000)
+        assert answer.startswith(b"HTTP/1.1 408") and b'"timeout"' in answer
+        assert server.ask("child0").status_code == 200
+
+
+def test_stopping_finishes_what_was_taken_and_refuses_the_rest(run_dir: Path) -> None:
+    with serving(run_dir) as server, Gate(server) as gate, ThreadPoolExecutor(1) as threads:
+        taken = threads.submit(httpx.post, f"{server.url}/api/v1/ask", json=QUESTION)
+        assert gate.held.wait(10)
+        server.stop.set()
+        until = time.monotonic() + 5
+        while server.client.get("/readyz").status_code == 200 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert server.client.get("/readyz").status_code == 503
+        assert server.client.get("/livez").status_code == 200
+        refused = server.ask("child1")
+        assert refused.status_code == 503 and refused.json()["error"]["code"] == "overloaded"
+        threading.Timer(0.3, gate.open).start()
+        assert taken.result().status_code == 200
+        server.thread.join(5)
+        assert not server.thread.is_alive()
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{server.url}/livez")
+
+
+def _begun(server: Server, length: int) -> socket.socket:
+    """A connection on which a request was begun and its body has not come."""
+    host, port = server.url.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)), timeout=10)
+    head = f"POST /api/v1/ask HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+    connection.sendall(f"{head}Content-Length: {length}\r\n\r\n".encode())
+    return connection
