@@ -3,7 +3,7 @@
 import argparse
 import json
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -72,15 +72,24 @@ def evidence_for(
         yield f"enough {enough}, path {least}", facts_of(kept(paths, enough, least))
 
 
-def measured(reasoner: dpmpn.Reasoner, planted: PlantedRules) -> dict[str, dict[str, dict[str, float]]]:
-    """Mean precision, precision by share, recall and number of facts: for each way, of each rule and of all."""
-    shortest, random = ShortestPaths(reasoner.graph), np.random.default_rng(0)
-    rows: dict[str, dict[str, list[tuple[float, ...]]]] = defaultdict(lambda: defaultdict(list))
+def explained(reasoner: dpmpn.Reasoner, planted: PlantedRules) -> list[tuple[Fact, str, Explanation]]:
+    """Why each test fact holds, asked both ways; answers that attention did not reach have no explanation."""
+    found = []
     for fact, head, answer, inverse in questions(planted):
         try:
-            explanation = reasoner.explain(head, fact[1], answer, inverse)
-        except DataError:  # attention did not reach the answer; H@1 counts that
+            found.append((fact, head, reasoner.explain(head, fact[1], answer, inverse)))
+        except DataError:
             continue
+    return found
+
+
+def measured(
+    planted: PlantedRules, explanations: list[tuple[Fact, str, Explanation]], shortest: ShortestPaths
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Mean precision, precision by share, recall and number of facts: for each way, of each rule and of all."""
+    random = np.random.default_rng(0)
+    rows: dict[str, dict[str, list[tuple[float, ...]]]] = defaultdict(lambda: defaultdict(list))
+    for fact, _, explanation in explanations:
         for way, found in evidence_for(explanation, shortest, random):
             precision, recall = planted.judge(fact, found)
             row = (precision, planted.right_share(fact, found), recall, float(len(found)))
@@ -89,11 +98,30 @@ def measured(reasoner: dpmpn.Reasoner, planted: PlantedRules) -> dict[str, dict[
     columns = ("precision", "precision_by_share", "recall", "facts")
     return {
         way: {
-            rule: dict(zip(columns, np.mean(of_rule[rule], 0).round(4).tolist(), strict=True))
-            for rule in ("all", *RULES)
+            rule: dict(zip(columns, np.mean(values, 0).round(4).tolist(), strict=True))
+            | {"explained": len(values)}
+            for rule, values in of_rule.items()
         }
         for way, of_rule in rows.items()
     }
+
+
+def roundabout(
+    planted: PlantedRules, explanations: list[tuple[Fact, str, Explanation]]
+) -> list[tuple[str, int]]:
+    """The strongest paths that are no planted proof: what was asked, the relations they took, and how often."""
+    ways: Counter[str] = Counter()
+    for fact, head, explanation in explanations:
+        facts = explanation.paths[0].facts
+        if frozenset(facts) in planted.proofs[fact]:
+            continue
+        at, relations = head, []
+        for start, relation, end in facts:
+            relations.append(relation if start == at else f"{relation} backwards")
+            at = end if start == at else start
+        asked = fact[1] + (" backwards" if explanation.question.inverse else "")
+        ways[f"{asked}: {', '.join(relations)}"] += 1
+    return ways.most_common(10)
 
 
 def answered(reasoner: dpmpn.Reasoner) -> dict[str, float]:
@@ -106,12 +134,15 @@ def answered(reasoner: dpmpn.Reasoner) -> dict[str, float]:
 def show(report: dict[str, Any]) -> None:
     """Print the report as a table."""
     print(f"{report['dataset']}: trained in {report['training_seconds']:.0f} s; H@1 {report['hits_at_1']}")
+    print(f"{report['explained']} of {report['questions']} right answers were reached and explained")
     print(f"{'':24}{'rule':16}precision  by share  recall  facts")
     for way, of_rule in report["evidence"].items():
         for rule, row in of_rule.items():
             if rule == "all" or not way.startswith("enough"):
                 print(f"{way:24}{rule:16}{row['precision']:9.3f}{row['precision_by_share']:10.3f}", end="")
                 print(f"{row['recall']:8.3f}{row['facts']:7.1f}")
+    for way, count in report["roundabout"]:
+        print(f"{count:4}  strongest path for {way}")
 
 
 def main() -> None:
@@ -134,6 +165,7 @@ def main() -> None:
     started = time.perf_counter()
     reasoner = dpmpn.Reasoner(**settings).fit(dataset)
     trained = time.perf_counter()
+    explanations = explained(reasoner, planted)
     report = {
         "dataset": dataset.name,
         "entities": dataset.graph.n_entities,
@@ -143,7 +175,10 @@ def main() -> None:
         "settings": settings,
         "training_seconds": round(trained - started, 1),
         "hits_at_1": answered(reasoner),
-        "evidence": measured(reasoner, planted),  # of all answers that attention reached
+        "questions": 2 * len(planted.splits["test"]),
+        "explained": len(explanations),  # attention did not reach the others' answers
+        "evidence": measured(planted, explanations, ShortestPaths(reasoner.graph)),
+        "roundabout": roundabout(planted, explanations),
     }
     if options.json:
         options.json.write_text(json.dumps(report, indent=2) + "\n", "utf-8")

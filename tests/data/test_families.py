@@ -80,7 +80,7 @@ def test_judging_counts_facts_of_any_proof_as_right_and_the_best_proof_as_found(
 
 
 def test_no_other_chain_leads_surely_to_an_answer(planted: PlantedRules) -> None:
-    """Chains of up to three facts that reach a twentieth of what a rule derives; friends, colleagues and homes stand first or not at all."""
+    """Chains of up to three facts that reach a twentieth of what a rule derives; friends and the like stand first."""
     reached = reached_by(planted)
     usable = [name for name in reached if name.removesuffix(" backwards") not in RULES]
     joining = [name for name in usable if name.split()[0] not in ("friend_of", "works_with", "lives_in")]

@@ -106,88 +106,109 @@ def test_a_token_opens_the_api_and_nothing_else_does(run_dir: Path) -> None:
         assert server.client.post("/api/v1/ask", json=QUESTION, headers=right).status_code == 200
 
 
-def test_questions_are_asked_together_and_answered_as_alone(server: Server) -> None:
+def _waiting(server: Server, count: int) -> None:
+    """Wait until so many questions do."""
+    until = time.monotonic() + 10
+    while server.metric("dpmpn_waiting", queue="questions") < count:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def _post(server: Server, path: str, **question: object) -> httpx.Response:
+    return httpx.post(f"{server.url}/api/v1/{path}", json=question, timeout=30)
+
+
+def test_questions_are_asked_together_and_answered_as_alone(run_dir: Path) -> None:
     heads = [f"{who}{i}" for who in ("child", "mother", "father") for i in range(8)]
-    before = server.metric("dpmpn_batch_questions_count")
-    with Gate(server) as gate, ThreadPoolExecutor(30) as threads:
-        first = threads.submit(server.ask, "a/b c")
+    with serving(run_dir) as server, Gate(server) as gate, ThreadPoolExecutor(30) as threads:
+        before = server.metric("dpmpn_batch_questions_count")
+        first = threads.submit(server.ask, "a/b c", inverse=True)
         assert gate.held.wait(10)
         others = [
-            threads.submit(httpx.post, f"{server.url}/api/v1/ask", json={**QUESTION, "head": head})
-            for head in heads
+            threads.submit(_post, server, "ask", head=head, relation="father", inverse=True) for head in heads
         ]
-        until = time.monotonic() + 10
-        while server.metric("dpmpn_waiting", queue="questions") < len(heads) and time.monotonic() < until:
-            time.sleep(0.01)
+        _waiting(server, len(heads))
         gate.open()
         together = [other.result().json()["answers"] for other in others]
         assert first.result().status_code == 200
-    assert server.metric("dpmpn_batch_questions_count") == before + 2  # the first alone, then all others
+        assert server.metric("dpmpn_batch_questions_count") == before + 2  # the first alone, then all others
     for head, answers in zip(heads, together, strict=True):
-        expected = server.reasoner.predict(head, "father")
+        expected = server.reasoner.predict(head, "father", inverse=True)
         assert [each["name"] for each in answers] == [each.answer for each in expected]
         assert [each["probability"] for each in answers] == pytest.approx(
             [each.probability for each in expected], rel=2e-5
         )
 
 
-def test_explanations_in_a_batch_are_as_alone(server: Server) -> None:
-    heads = ["mother2", "mother3", "father2"]
-    with Gate(server) as gate, ThreadPoolExecutor(8) as threads:
-        threads.submit(server.ask, "<i>Zoë</i>")
+def test_the_same_question_is_asked_once_for_all_who_ask_it(run_dir: Path) -> None:
+    with serving(run_dir) as server, Gate(server) as gate, ThreadPoolExecutor(8) as threads:
+        threads.submit(server.ask, "a/b c", inverse=True)
         assert gate.held.wait(10)
-        url = f"{server.url}/api/v1/explain"
-        told = [threads.submit(httpx.post, url, json={**QUESTION, "head": head}) for head in heads]
-        while server.metric("dpmpn_waiting", queue="questions") < len(heads):
-            time.sleep(0.01)
+        same = [threads.submit(_post, server, "ask", head="child1", relation="husband") for _ in range(5)]
+        _waiting(server, 5)
+        before = server.metric("dpmpn_batch_questions_sum")
+        gate.open()
+        assert len({str(each.result().json()["answers"]) for each in same}) == 1
+        assert server.metric("dpmpn_batch_questions_sum") == before + 1
+
+
+def test_explanations_in_a_batch_are_as_alone(run_dir: Path) -> None:
+    heads = ["mother2", "mother3", "father2"]
+    with serving(run_dir) as server, Gate(server) as gate, ThreadPoolExecutor(8) as threads:
+        threads.submit(server.ask, "a/b c", inverse=True)
+        assert gate.held.wait(10)
+        asked = {"relation": "father", "inverse": True}
+        told = [threads.submit(_post, server, "explain", head=head, **asked) for head in heads]
+        plain = threads.submit(_post, server, "ask", head="mother5", **asked)
+        _waiting(server, len(heads) + 1)
         gate.open()
         texts = [each.result().json()["text"] for each in told]
-    assert texts == [server.reasoner.explain(head, "father").text() for head in heads]
+        assert plain.result().status_code == 200
+    assert texts == [server.reasoner.explain(head, "father", inverse=True).text() for head in heads]
 
 
 def test_too_many_questions_are_refused_at_once_and_the_others_answered(run_dir: Path) -> None:
     limits = replace(LIMITS, waiting_questions=3)
     with serving(run_dir, limits=limits) as server, Gate(server) as gate, ThreadPoolExecutor(8) as threads:
-        taken = [threads.submit(server.ask, "child0")]
+        taken = [threads.submit(server.ask, "child0", inverse=True)]
         assert gate.held.wait(10)
-        taken += [threads.submit(server.ask, f"child{i}") for i in (1, 2, 3)]
-        while server.metric("dpmpn_waiting", queue="questions") < 3:
-            time.sleep(0.01)
+        taken += [threads.submit(server.ask, f"child{i}", inverse=True) for i in (1, 2, 3)]
+        _waiting(server, 3)
         began = time.perf_counter()
-        refused = server.ask("child4")
+        refused = server.ask("child4", inverse=True)
         assert time.perf_counter() - began < 1
         assert refused.status_code == 503 and refused.json()["error"]["code"] == "overloaded"
         assert int(refused.headers["retry-after"]) >= 1
-        many = server.client.post("/api/v1/ask-many", json={"questions": [QUESTION]})
+        many = server.client.post("/api/v1/ask-many", json={"questions": [{**QUESTION, "inverse": True}]})
         assert many.status_code == 503
         assert server.metric("dpmpn_refused_total", queue="questions") == 2
         gate.open()
         assert [each.result().status_code for each in taken] == [200] * 4
-        assert server.ask("child4").status_code == 200
+        assert server.ask("child4", inverse=True).status_code == 200
 
 
 def test_too_many_requests_are_refused(run_dir: Path) -> None:
-    with serving(run_dir, limits=replace(LIMITS, requests=1)) as server, Gate(server) as gate:
-        with ThreadPoolExecutor(2) as threads:
-            taken = threads.submit(server.ask, "child0")
-            assert gate.held.wait(10)
-            assert server.client.get("/api/v1/model").status_code == 503
-            assert server.client.get("/readyz").status_code == 200
-            gate.open()
-            assert taken.result().status_code == 200
+    limits = replace(LIMITS, requests=1)
+    with serving(run_dir, limits=limits) as server, Gate(server) as gate, ThreadPoolExecutor(2) as threads:
+        taken = threads.submit(server.ask, "child0", inverse=True)
+        assert gate.held.wait(10)
+        assert server.client.get("/api/v1/model").status_code == 503
+        assert server.client.get("/readyz").status_code == 200
+        gate.open()
+        assert taken.result().status_code == 200
 
 
 def test_a_request_that_takes_too_long_is_told_so_and_not_asked_later(run_dir: Path) -> None:
     with serving(run_dir, limits=replace(LIMITS, seconds=0.3)) as server, Gate(server) as gate:
         with ThreadPoolExecutor(2) as threads:
-            first = threads.submit(server.ask, "child0")
+            first = threads.submit(server.ask, "child0", inverse=True)
             assert gate.held.wait(10)
-            second = server.ask("child1")
+            second = server.ask("child1", inverse=True)
             for got in (first.result(), second):
                 assert got.status_code == 503 and got.json()["error"]["code"] == "timeout"
         asked = server.metric("dpmpn_batch_questions_count")
         gate.open()
-        assert server.ask("child2").status_code == 200
+        assert server.ask("child2", inverse=True).status_code == 200
         assert server.metric("dpmpn_batch_questions_count") == asked + 1  # child1 was not
 
 
@@ -207,7 +228,7 @@ def test_bodies_are_limited_in_size_and_time(run_dir: Path) -> None:
 
 def test_stopping_finishes_what_was_taken_and_refuses_the_rest(run_dir: Path) -> None:
     with serving(run_dir) as server, Gate(server) as gate, ThreadPoolExecutor(1) as threads:
-        taken = threads.submit(httpx.post, f"{server.url}/api/v1/ask", json=QUESTION)
+        taken = threads.submit(httpx.post, f"{server.url}/api/v1/ask", json={**QUESTION, "inverse": True})
         assert gate.held.wait(10)
         server.stop.set()
         until = time.monotonic() + 5
@@ -215,7 +236,7 @@ def test_stopping_finishes_what_was_taken_and_refuses_the_rest(run_dir: Path) ->
             time.sleep(0.02)
         assert server.client.get("/readyz").status_code == 503
         assert server.client.get("/livez").status_code == 200
-        refused = server.ask("child1")
+        refused = server.ask("child1", inverse=True)
         assert refused.status_code == 503 and refused.json()["error"]["code"] == "overloaded"
         threading.Timer(0.3, gate.open).start()
         assert taken.result().status_code == 200

@@ -72,7 +72,7 @@ def test_without_a_head_all_come_by_their_facts(
     offers = relations_for(graph)
     assert {offer.used for offer in offers} == {"other"}
     assert [offer.count for offer in offers] == sorted((offer.count for offer in offers), reverse=True)
-    assert len({offer[:2] for offer in offers}) == graph.n_relations
+    assert len({(offer.relation, offer.inverse) for offer in offers}) == graph.n_relations
 
 
 def test_both_directions_are_questions() -> None:
@@ -100,7 +100,9 @@ def test_of_many_the_most_alike_are_heard() -> None:
     facts = [("a", "p", "x"), ("a", "q", "y"), ("z", "p", "x"), ("z", "q", "y"), ("z", "of_twin", "w")]
     facts += [(f"k{i:02}{r}", r, f"{r} thing") for r in "pq" for i in range(60)]
     graph = KnowledgeGraph.from_tuples(facts)
-    used = {offer[:2]: offer.used for offer in relations_for(graph, graph.entities.id("a"))}
+    used = {
+        (offer.relation, offer.inverse): offer.used for offer in relations_for(graph, graph.entities.id("a"))
+    }
     assert used[graph.relation_names.id("of_twin"), False] == "like"
 
 

@@ -31,7 +31,7 @@ def draw_svg(explanation: "Explanation") -> str:
     full = draw_subgraph(explanation.full, large, flows, FULL_LINES, FULL_LABELS, shown, keys)
     return compose(
         str(question),
-        f"Answer: {answer.label}, probability {answer.probability:.3f}, rank {answer.rank}",
+        f"Answer: {answer.label}, probability {_probability(answer.probability)}, rank {answer.rank}",
         Half(full, _full_caption(explanation, full)),
         Half(pruned, _pruned_caption(explanation, shown, n_paths)),
         [(key, relation) for relation, key in (keys or {}).items()],
@@ -76,6 +76,10 @@ def _pruned_caption(explanation: "Explanation", shown: Subgraph, n_paths: int) -
         carried = 100 * sum(path.share for path in explanation.paths[:n_paths])
         caption += f"; shown: the {n_paths} strongest paths, {len(shown.facts)} facts, {carried:.0f} %"
     return caption
+
+
+def _probability(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else "below 0.001"
 
 
 def _counted(count: int, noun: str) -> str:

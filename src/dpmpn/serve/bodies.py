@@ -7,7 +7,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 from dpmpn.serve.limits import LIMITS
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=LIMITS.name_letters)]
-Top = Annotated[StrictInt, Field(ge=1, le=LIMITS.top, description="how many answers")]
 Part = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -24,7 +23,20 @@ def _written_bool(value: Any) -> Any:
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_written_whole)]
+def _whole(value: Any) -> Any:
+    """JSON has one kind of number: 3.0 is a whole one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _count(most: int) -> Any:
+    """From 1 to the most; limits come first, as those behind a function are not described."""
+    return Annotated[StrictInt, Field(ge=1, le=most), BeforeValidator(_whole)]
+
+
+def _written_count(least: int, most: int) -> Any:
+    return Annotated[int, Field(ge=least, le=most), BeforeValidator(_written_whole)]
+
+
 Truth = Annotated[bool, BeforeValidator(_written_bool)]
 
 
@@ -45,7 +57,7 @@ class AskedQuestion(_Given):
 class AskBody(AskedQuestion):
     """A question to answer."""
 
-    top: Top = 10
+    top: _count(LIMITS.top) = Field(10, description="how many answers")  # type: ignore[valid-type]
     new: StrictBool = Field(False, description="leave out answers that are known or held out")
 
 
@@ -53,7 +65,7 @@ class AskManyBody(_Given):
     """Questions to answer together."""
 
     questions: list[AskedQuestion] = Field(min_length=1, max_length=LIMITS.questions)
-    top: Annotated[StrictInt, Field(ge=1, le=LIMITS.top_of_many, description="how many answers to each")] = 10
+    top: _count(LIMITS.top_of_many) = Field(10, description="how many answers to each")  # type: ignore[valid-type]
     new: StrictBool = Field(False, description="leave out answers that are known or held out")
 
 
@@ -77,15 +89,15 @@ class SearchQuery(_Given):
     q: str = Field(
         "", max_length=LIMITS.name_letters, description="part of a name or label", examples=["serb"]
     )
-    limit: Whole = Field(10, ge=1, le=LIMITS.found)
+    limit: _written_count(1, LIMITS.found) = 10  # type: ignore[valid-type]
 
 
 class EntityQuery(_Given):
     """Whose facts, and which of them."""
 
     name: Name = Field(examples=["Serbia"])
-    limit: Whole = Field(50, ge=1, le=LIMITS.facts)
-    offset: Whole = Field(0, ge=0, le=2**31 - 1)
+    limit: _written_count(1, LIMITS.facts) = 50  # type: ignore[valid-type]
+    offset: _written_count(0, 2**31 - 1) = 0  # type: ignore[valid-type]
 
 
 class RelationsQuery(_Given):

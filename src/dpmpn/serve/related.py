@@ -1,6 +1,7 @@
 """Which relations to offer for a head: first those it has, then those its like have, then the others."""
 
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,7 +18,8 @@ _SAMPLE = 64  # entities that are looked at for each of them and for each type
 _LIKE = 64  # of these, the most alike
 
 
-class Offered(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Offered:
     """A question that can be asked: <head, relation, ?>, or with `inverse` <?, relation, head>."""
 
     relation: int  # as the file names it

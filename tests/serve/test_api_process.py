@@ -1,0 +1,118 @@
+"""The server as a process: started by the command, killed, started again, and stopped by signals."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from serving import QUESTION
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals and forks as on Unix")
+
+
+@contextmanager
+def started(run_dir: Path, *options: str) -> Iterator[tuple[subprocess.Popen, str]]:
+    """The command, and the address it prints."""
+    command = [sys.executable, "-m", "dpmpn", "serve", str(run_dir), "--port", "0", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert process.stdout is not None
+        said = ""
+        while not (found := re.search(r"http://\S+", said)):
+            line = process.stdout.readline()
+            assert line, said
+            said += line
+        yield process, found[0].rstrip("/")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def ask(url: str) -> list[dict]:
+    got = httpx.post(f"{url}/api/v1/ask", json=QUESTION, timeout=30)
+    assert got.status_code == 200
+    return got.json()["answers"]
+
+
+def begun(url: str) -> socket.socket:
+    """A request whose body is still to come."""
+    host, port = url.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)), timeout=20)
+    length = len(json.dumps(QUESTION))
+    head = f"POST /api/v1/ask HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+    connection.sendall(f"{head}Content-Length: {length}\r\n\r\n".encode())
+    return connection
+
+
+def test_a_killed_server_starts_again_on_its_port_and_sigterm_finishes_a_request(run_dir: Path) -> None:
+    with started(run_dir) as (process, url):
+        before = ask(url)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with pytest.raises(httpx.ConnectError):
+            ask(url)
+    with started(run_dir, "--port", url.rpartition(":")[2]) as (process, again):
+        assert again == url
+        assert ask(url) == before
+        connection = begun(url)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert process.poll() is None
+        assert httpx.get(f"{url}/readyz").status_code == 503
+        connection.sendall(json.dumps(QUESTION).encode())
+        answer = connection.recv(100_000)
+        assert answer.startswith(b"HTTP/1.1 200") and b"father7" in answer
+        assert process.wait(10) == 0
+        assert process.stdout is not None and process.stdout.read().strip() == "stopped"
+
+
+def test_workers_answer_together_are_replaced_and_end_with_the_first(run_dir: Path) -> None:
+    with started(run_dir, "--workers", "2") as (process, url):
+        workers = _children(process.pid)
+        assert len(workers) == 2
+        expected = ask(url)
+        assert all(ask(url) == expected for _ in range(8))
+        text = httpx.get(f"{url}/metrics").text  # counted over both processes
+        assert float(re.search(r'requests_total{route="/api/v1/ask",status="200"} (\S+)', text)[1]) == 9  # type: ignore[index]
+        time.sleep(10)  # one that dies sooner is not replaced
+        os.kill(workers[0], signal.SIGKILL)
+        until = time.monotonic() + 30
+        while (now := _children(process.pid)) == workers or len(now) < 2:
+            assert time.monotonic() < until and process.poll() is None
+            time.sleep(0.1)
+        assert workers[1] in now and ask(url) == expected
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert not any(_is_running(worker) for worker in now)
+
+
+def test_workers_end_when_their_supervisor_is_killed(run_dir: Path) -> None:
+    with started(run_dir, "--workers", "2") as (process, url):
+        workers = _children(process.pid)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        until = time.monotonic() + 15
+        while any(_is_running(worker) for worker in workers):
+            assert time.monotonic() < until
+            time.sleep(0.1)
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
