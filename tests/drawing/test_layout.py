@@ -54,3 +54,8 @@ def test_discs_are_in_the_field_and_apart(subgraph: Subgraph):
         assert disc.radius <= disc.y <= layout.height - disc.radius
         for other in layout.discs[:at]:
             assert np.hypot(disc.x - other.x, disc.y - other.y) > disc.radius + other.radius
+
+
+def test_a_node_has_the_same_size_in_both():
+    full, pruned = laid_out(diamond())
+    assert [disc.radius for disc in full.discs[:4]] == [disc.radius for disc in pruned.discs]

@@ -112,3 +112,16 @@ def test_where_relations_find_no_room_keys_stand_for_them():
         "b",
         "another_relation",
     ]
+
+
+def test_a_node_looks_the_same_in_both_halves():
+    explanation = diamond()
+    strong = node("strong", (0.0, 0.9, 0.0, 0.0))  # beside which those of the pruned subgraph are weak
+    explanation.full = Subgraph((*explanation.full.nodes, strong), explanation.full.edges)
+    circles = [
+        (group.get("data-node"), circle.get("r"), circle.get("fill"))
+        for group in ET.fromstring(draw_svg(explanation)).iter(f"{SVG}g")
+        for circle in group.findall(f"{SVG}circle")
+        if group.get("class") == "node" and group.get("data-node") in ("1", "2")
+    ]
+    assert len(circles) == 4 and len(set(circles)) == 2

@@ -27,14 +27,19 @@ def gained(node: Node) -> tuple[float, float]:
     return max(node.attention), when / (len(rises) - 1)
 
 
-def strengths(subgraph: Subgraph, apart: tuple[int, ...]) -> list[float]:
-    """How much attention each node had, from 0 to 1 for the one that had most but for those named apart.
+def most_attention(subgraph: Subgraph, apart: tuple[int, ...]) -> float:
+    """The most attention any node ever had but for those named apart: the head and the answer."""
+    return max((gained(node)[0] for at, node in enumerate(subgraph.nodes) if at not in apart), default=0.0)
+
+
+def strengths(subgraph: Subgraph, apart: tuple[int, ...], most: float | None = None) -> list[float]:
+    """How much attention each node had, from 0 to 1 for the `most`: that of the strongest but for those named apart.
 
     The root of the part is taken: attention falls off so quickly that most nodes would look alike.
     """
-    peaks = [gained(node)[0] for node in subgraph.nodes]
-    most = max((peak for at, peak in enumerate(peaks) if at not in apart), default=0.0)
-    return [min(1.0, peak / most) ** 0.5 if most > 0 else 0.0 for peak in peaks]
+    if most is None:
+        most = most_attention(subgraph, apart)
+    return [min(1.0, gained(node)[0] / most) ** 0.5 if most > 0 else 0.0 for node in subgraph.nodes]
 
 
 def node_colour(strength: float, when: float) -> str:

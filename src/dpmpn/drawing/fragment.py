@@ -50,7 +50,10 @@ def draw_fragment(
     """Pictures, controls, paths, steps and tables; without the full picture it takes about half the time."""
     ways, steps = ways_of(explanation), told_steps(explanation)
     small = _small_layout(explanation)
-    figures, views = _pruned(explanation, small), {"pruned": _view(explanation, explanation.pruned, ways, small)}
+    figures, views = (
+        _pruned(explanation, small),
+        {"pruned": _view(explanation, explanation.pruned, ways, small)},
+    )
     if with_full:
         big = _big_layout(explanation, small)
         figures += _full(explanation, big)
@@ -102,7 +105,7 @@ def _view(
         "head": layout.head,
         "answer": layout.answer,
         "nodes": [
-            {"name": node.name, "label": plain(node.label), "attention": _short(node.attention)}
+            {"name": plain(node.name), "label": plain(node.label), "attention": _short(node.attention)}
             for node in subgraph.nodes
         ],
         "edges": [  # source, target, relation, whether inverse, flow at each step: many, so without names
@@ -165,18 +168,14 @@ def _is_crowded(pruned: Subgraph) -> bool:
 def _pruned(explanation: Explanation, layout: Layout) -> str:
     shares = [sum(edge.share) for edge in explanation.pruned.edges]
     labels = _MOST_LINES, _MOST_LINE_LABELS
-    panel = draw_subgraph(
-        explanation.pruned, layout, shares, most_lines=_MOST_LINES, most_labels=labels
-    )
+    panel = draw_subgraph(explanation.pruned, layout, shares, most_lines=_MOST_LINES, most_labels=labels)
     return _figure("pruned", panel, "What led to the answer", caption_of_pruned(explanation))
 
 
 def _full(explanation: Explanation, layout: Layout) -> str:
     full, pruned = explanation.full, explanation.pruned
     flows, labels = [sum(edge.flow) for edge in full.edges], (len(pruned.nodes) + _MORE_LABELS, 0)
-    panel = draw_subgraph(
-        full, layout, flows, most_lines=_MOST_LINES, most_labels=labels, kept=pruned
-    )
+    panel = draw_subgraph(full, layout, flows, most_lines=_MOST_LINES, most_labels=labels, kept=pruned)
     return _figure("full", panel, "All that was attended", caption_of_full(explanation, panel.shown_edges))
 
 

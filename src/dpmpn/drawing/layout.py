@@ -7,7 +7,7 @@ import numpy as np
 
 from dpmpn.drawing.arranging import arranged
 from dpmpn.drawing.bundles import bundled
-from dpmpn.drawing.colours import gained, strengths
+from dpmpn.drawing.colours import gained, most_attention, strengths
 from dpmpn.drawing.labels import EDGE_SIZE, NODE_SIZE, Label, edge_lines, node_lines, size_of
 from dpmpn.drawing.spreading import spread
 from dpmpn.drawing.tangle import Graph
@@ -35,6 +35,7 @@ class Layout:
     discs: tuple[Disc, ...]
     head: int  # places among the nodes
     answer: int
+    most_attention: float  # of the others: sizes and colours go by the part of it
 
 
 def lay_out(
@@ -46,7 +47,8 @@ def lay_out(
     height: float = 440.0,
 ) -> tuple[Layout, Layout]:
     """The layouts of the full and of the pruned subgraph; what both have stands at the same part of them."""
-    small = lay_out_pruned(pruned, head, answer, widths[1], height)
+    most = most_attention(full, (place_of(full, head), place_of(full, answer)))
+    small = lay_out_pruned(pruned, head, answer, widths[1], height, most=most)
     return lay_out_full(full, pruned, small, head, answer, widths[0]), small
 
 
@@ -58,13 +60,16 @@ def lay_out_pruned(
     height: float,
     least_height: float = 0.0,
     keyed: bool = False,
+    most: float | None = None,
 ) -> Layout:
     """Neighbours near each other, few crossings, and room for the labels of all nodes and lines.
 
-    With `keyed` the lines will have short keys only.
+    With `keyed` the lines will have short keys only; sizes go by the part of the attention `most`, which is that of the
+    full subgraph where both are shown.
     """
     at_head, at_answer = place_of(pruned, head), place_of(pruned, answer)
-    radii = _radii(pruned, (at_head, at_answer))
+    most = most_attention(pruned, (at_head, at_answer)) if most is None else most
+    radii = _radii(pruned, (at_head, at_answer), most)
     sizes = np.array([_size(node, radius) for node, radius in zip(pruned.nodes, radii, strict=True)])
     bundles = [b for b in bundled(pruned, [sum(e.share) for e in pruned.edges]) if not b.is_loop]
     labels = [
@@ -81,7 +86,7 @@ def lay_out_pruned(
     top, bottom = _reach(graph, places)
     stretch = max(1.0, least_height / (bottom - top))  # only moves nodes apart
     places[:, 1] = (places[:, 1] - top) * stretch
-    return _layout(places, radii, at_head, at_answer, width, (bottom - top) * stretch)
+    return _layout(places, radii, (at_head, at_answer), most, (width, (bottom - top) * stretch))
 
 
 def lay_out_full(
@@ -99,7 +104,8 @@ def lay_out_full(
     """
     height = small.height
     at_head, at_answer = place_of(full, head), place_of(full, answer)
-    radii = _radii(full, (at_head, at_answer))
+    most = most_attention(full, (at_head, at_answer))
+    radii = _radii(full, (at_head, at_answer), most)
     known = {
         node.name: (disc.x * width / small.width, disc.y)
         for node, disc in zip(pruned.nodes, small.discs, strict=True)
@@ -112,7 +118,7 @@ def lay_out_full(
     lines = _lines_of(pruned, small) * [width / small.width, 1.0]
     rooms = _rooms(pruned, small, labels or {}, known, width)
     places = spread(start, pinned, np.array(radii), when, ends, flows, lines, rooms, (width, height))
-    return _layout(places, radii, at_head, at_answer, width, height)
+    return _layout(places, radii, (at_head, at_answer), most, (width, height))
 
 
 def _lines_of(pruned: Subgraph, small: Layout) -> np.ndarray:
@@ -150,15 +156,15 @@ def place_of(subgraph: Subgraph, name: str) -> int:
 
 
 def _layout(
-    places: np.ndarray, radii: Sequence[float], head: int, answer: int, width: float, height: float
+    places: np.ndarray, radii: Sequence[float], ends: tuple[int, int], most: float, field: tuple[float, float]
 ) -> Layout:
     rounded = np.round(places, 1).tolist()  # below what is seen, above what differs between machines
     discs = tuple(Disc(x, y, round(radius, 1)) for (x, y), radius in zip(rounded, radii, strict=True))
-    return Layout(width, height, discs, head, answer)
+    return Layout(*field, discs, *ends, most)
 
 
-def _radii(subgraph: Subgraph, apart: tuple[int, int]) -> list[float]:
-    strength = strengths(subgraph, apart)
+def _radii(subgraph: Subgraph, apart: tuple[int, int], most: float) -> list[float]:
+    strength = strengths(subgraph, apart, most)
     return [
         END_RADIUS if at in apart else _SMALL + (_LARGE - _SMALL) * strength[at]
         for at in range(len(subgraph.nodes))

@@ -18,10 +18,21 @@ from dpmpn.drawing.colours import (
     node_colour,
     strengths,
 )
-from dpmpn.drawing.labels import EDGE_SIZE, NODE_SIZE, Box, Label, Placer, edge_lines, node_lines, size_of
+from dpmpn.drawing.labels import (
+    EDGE_SIZE,
+    LINE_HEIGHT,
+    NODE_SIZE,
+    Box,
+    Label,
+    Placer,
+    edge_lines,
+    node_lines,
+    size_of,
+)
 from dpmpn.drawing.layout import Disc, Layout
 from dpmpn.drawing.lines import Course, arrow, course, ways
 from dpmpn.drawing.markup import element, label_text, number, polygon, title
+from dpmpn.drawing.text import text_width
 from dpmpn.explain.subgraph import Subgraph
 
 _ALONG = (0.5, 0.44, 0.56, 0.38, 0.62, 0.32, 0.68, 0.26, 0.74, 0.2, 0.8)  # where a label may lie on its line
@@ -79,13 +90,13 @@ def draw_subgraph(
         *reversed(drawn),  # the heaviest on top
         *_discs(subgraph, layout, strong),
         *(
-            element("g", _edge_label(label), class_="edge-label", data_edges=_places(lines[at]))
+            element("g", _on_ground(label, FAINT_TEXT), class_="edge-label", data_edges=_places(lines[at]))
             for at, label in edge_labels.items()
         ),
         *(
             element(
                 "g",
-                label_text(label, TEXT if strong[at] else FAINT_TEXT),
+                _on_ground(label, TEXT if strong[at] else FAINT_TEXT),
                 class_="node-label",
                 data_node=str(at),
             )
@@ -180,19 +191,17 @@ def _place_edge_labels(
     return labels
 
 
-def _edge_label(label: Label) -> str:
-    """The text on a white ground that interrupts the line."""
-    box = label.box
-    ground = element(
-        "rect",
-        x=box.left,
-        y=box.top,
-        width=box.right - box.left,
-        height=box.bottom - box.top,
-        fill="#ffffff",
-        opacity="0.85",
-    )
-    return ground + label_text(label, FAINT_TEXT)
+def _on_ground(label: Label, colour: str) -> str:
+    """Text on a white ground that interrupts lines: struck through it could not be read."""
+    middle, step = (label.box.left + label.box.right) / 2, label.size * LINE_HEIGHT
+    grounds = []
+    for at, line in enumerate(label.lines):
+        width, top = text_width(line, label.size, label.bold) + 4, label.box.top + at * step
+        ground = element(
+            "rect", x=middle - width / 2, y=top, width=width, height=step, fill="#ffffff", opacity="0.8"
+        )
+        grounds.append(ground)
+    return "".join(grounds) + label_text(label, colour)
 
 
 def _line(subgraph: Subgraph, line: Bundle, curve: Course, part: float, is_strong: bool) -> str:
@@ -233,7 +242,7 @@ def _told(subgraph: Subgraph, at: int) -> str:
 
 def _discs(subgraph: Subgraph, layout: Layout, strong: Sequence[bool]) -> list[str]:
     """The discs, the largest last."""
-    strength = strengths(subgraph, (layout.head, layout.answer))
+    strength = strengths(subgraph, (layout.head, layout.answer), layout.most_attention)
     order = sorted(range(len(layout.discs)), key=lambda at: (strong[at], layout.discs[at].radius, at))
     return [_disc(subgraph, layout, at, strength[at]) for at in order]
 

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from dpmpn.drawing.colours import most_attention
 from dpmpn.drawing.figure import INNER, Half, compose
-from dpmpn.drawing.layout import Layout, lay_out_full, lay_out_pruned
+from dpmpn.drawing.layout import Layout, lay_out_full, lay_out_pruned, place_of
 from dpmpn.drawing.panel import Panel, draw_subgraph
 from dpmpn.drawing.strongest import strongest_part
 from dpmpn.explain.subgraph import Subgraph
@@ -42,18 +43,19 @@ def _draw_pruned(
     explanation: "Explanation", shown: Subgraph, widths: tuple[float, float]
 ) -> tuple[Layout, Panel, dict[str, str] | None]:
     """The pruned half, as high as its labels need; where they need too much, short keys stand on its lines."""
-    head, answer = explanation.question.head, explanation.answer.answer
+    head, answer, full = explanation.question.head, explanation.answer.answer, explanation.full
     weights = [sum(edge.share) for edge in shown.edges]
     height = min(520.0, 230.0 + 22.0 * len(shown.nodes))
-    least = min(560.0, max(240.0, len(explanation.full.nodes) * _ROOM / widths[0]))
+    least = min(560.0, max(240.0, len(full.nodes) * _ROOM / widths[0]))
+    most = most_attention(full, (place_of(full, head), place_of(full, answer)))
     for factor in (1.0, 1.3):
-        layout = lay_out_pruned(shown, head, answer, widths[1], height * factor, least)
+        layout = lay_out_pruned(shown, head, answer, widths[1], height * factor, least, most=most)
         panel = draw_subgraph(shown, layout, weights)
         if len(panel.edge_labels) == len(panel.lines) and panel.crowded <= _CROWDED * len(panel.lines):
             return layout, panel, None
         if len(panel.edge_labels) < 0.85 * len(panel.lines):
             break  # more height would not help
-    layout = lay_out_pruned(shown, head, answer, widths[1], height, least, keyed=True)
+    layout = lay_out_pruned(shown, head, answer, widths[1], height, least, keyed=True, most=most)
     relations = dict.fromkeys(label for line in panel.lines for label, _, _ in line.relations)
     keys = {label: _key(at) for at, label in enumerate(relations)}
     return layout, draw_subgraph(shown, layout, weights, keys=keys), keys

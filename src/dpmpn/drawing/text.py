@@ -44,7 +44,9 @@ def _character_width(character: str) -> float:
         return 0.0  # accents and joiners stand on their neighbours
     if unicodedata.east_asian_width(character) in "WF" or character == ELLIPSIS:
         return 1.0
-    return 0.66 if category == "Ll" else 0.85
+    if category == "Ll" or unicodedata.bidirectional(character) in ("R", "AL"):
+        return 0.66
+    return 0.85
 
 
 def broken(text: str, most_width: float, most_lines: int, size: float, bold: bool = False) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
@@ -23,6 +24,7 @@ from dpmpn.serve.limits import LIMITS, Limits
 from dpmpn.serve.lookups import Lookups
 from dpmpn.serve.naming import Naming
 from dpmpn.serve.page_files import INDEX, page_files
+from dpmpn.serve.picture import pictured
 from dpmpn.serve.problems import Problem, answer_problems
 
 _API = "/api/v1"
@@ -43,14 +45,14 @@ class Explorer:
         self.naming = Naming(reasoner.graph, self.quick)
 
     async def warm_up(self) -> None:
-        """Ask something, so that the first person need not wait until kernels are compiled."""
-        if self.reasoner.graph.n_edges:
-            head = int(self.reasoner.graph.edge_heads(self.reasoner.graph.n_edges // 2))
-            questions: list[Ids] = [
-                (head, relation % self.reasoner.graph.n_relations, False) for relation in range(2)
-            ]
-            for question in questions:
-                asked = await self.asking.ask(question, traced=True)
+        """Ask and explain something, so that the first person need not wait for kernels and helper processes."""
+        graph = self.reasoner.graph
+        edges = np.linspace(0, graph.n_edges - 1, min(16, graph.n_edges)).astype(np.int64)
+        heads, relations = graph.edge_heads(edges).tolist(), graph.relations[edges].tolist()
+        questions = [(head, relation, False) for head, relation in zip(heads, relations, strict=True)]
+        await self.asking.ask_all(questions)
+        for question in questions[:1]:
+            asked = await self.asking.ask(question, traced=True)
             await self.slow.do(explained, self.reasoner, asked, None)
 
     def close(self) -> None:
@@ -161,6 +163,14 @@ def _add_explanations(app: FastAPI, explorer: Explorer) -> None:
         answer = None if body.answer is None else await naming.entity(body.answer)
         asked = await explorer.asking.ask(question, traced=True)
         return await slow.do(lambda: json_answer(explained(reasoner, asked, answer)))
+
+    @app.post(f"{_API}/picture", response_model=bodies.Picture, responses=refusals("question", "reached"))
+    async def picture(body: bodies.PictureBody) -> Response:
+        """Draw why an answer was given, for the page."""
+        question = await naming.question(body)
+        answer = None if body.answer is None else await naming.entity(body.answer)
+        asked = await explorer.asking.ask(question, traced=True)
+        return await slow.do(lambda: json_answer(pictured(reasoner, asked, answer, body.full)))
 
     @app.post(f"{_API}/why-not", response_model=bodies.WhyNotTold, responses=refusals("question"))
     async def why_not(body: bodies.WhyNotBody) -> Response:

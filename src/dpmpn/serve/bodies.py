@@ -77,6 +77,12 @@ class ExplainBody(AskedQuestion):
     )
 
 
+class PictureBody(ExplainBody):
+    """A question and the answer whose explanation is drawn."""
+
+    full: StrictBool = Field(False, description="with the picture of all that was attended")
+
+
 class WhyNotBody(AskedQuestion):
     """A question and an entity that is not its first answer."""
 
@@ -220,6 +226,16 @@ class Explained(BaseModel):
 
     explanation: dict[str, Any]
     text: str
+
+
+class Picture(BaseModel):
+    """An explanation as the page shows it; what `html` and `data` hold may change with the page."""
+
+    answer: Named
+    verdict: str
+    html: str
+    data: dict[str, Any]
+    names: dict[str, list[str]]
 
 
 class WhyNotTold(BaseModel):

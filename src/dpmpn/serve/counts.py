@@ -11,9 +11,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable of the environment that names the folder in which several processes count together."""
-
+_SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # in which several processes count together
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 _QUESTIONS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -23,32 +21,48 @@ class Counts:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        if SHARED_FOLDER not in os.environ:
+        if _SHARED_FOLDER not in os.environ:
             ProcessCollector(registry=self.registry)
-        to = {"registry": self.registry}
+        registry = self.registry
         self.requests = Counter(
-            "dpmpn_requests", "Requests by route and status of the answer", ["route", "status"], **to
+            "dpmpn_requests",
+            "Requests by route and status of the answer",
+            ["route", "status"],
+            registry=registry,
         )
         self.seconds = Histogram(
-            "dpmpn_request_seconds", "Seconds until a request was answered", ["route"], buckets=_SECONDS, **to
+            "dpmpn_request_seconds",
+            "Seconds until a request was answered",
+            ["route"],
+            buckets=_SECONDS,
+            registry=registry,
         )
         self.in_flight = Gauge(
-            "dpmpn_requests_in_flight", "Requests being answered", multiprocess_mode="livesum", **to
+            "dpmpn_requests_in_flight",
+            "Requests being answered",
+            multiprocess_mode="livesum",
+            registry=registry,
         )
         self.waiting = Gauge(
-            "dpmpn_waiting", "What waits to be worked on", ["queue"], multiprocess_mode="livesum", **to
+            "dpmpn_waiting",
+            "What waits to be worked on",
+            ["queue"],
+            multiprocess_mode="livesum",
+            registry=registry,
         )
         self.batches = Histogram(
-            "dpmpn_batch_questions", "Questions asked together", buckets=_QUESTIONS, **to
+            "dpmpn_batch_questions", "Questions asked together", buckets=_QUESTIONS, registry=registry
         )
         self.refused = Counter(
-            "dpmpn_refused", "Requests refused because of too many others", ["queue"], **to
+            "dpmpn_refused", "Requests refused because of too many others", ["queue"], registry=registry
         )
-        self.recent = Counter("dpmpn_asked_recently", "Questions that did not have to be asked again", **to)
+        self.recent = Counter(
+            "dpmpn_asked_recently", "Questions that did not have to be asked again", registry=registry
+        )
 
     def text(self) -> bytes:
         """All metrics as Prometheus reads them, those of other processes of this server included."""
-        if SHARED_FOLDER not in os.environ:
+        if _SHARED_FOLDER not in os.environ:
             return generate_latest(self.registry)
         from prometheus_client.multiprocess import MultiProcessCollector
 

@@ -61,7 +61,7 @@ _SAID = {
     500: "A mistake in the server.",
     503: "Too many requests, or no answer in time, or the server is stopping.",
 }
-_ALWAYS = {
+_ALWAYS: dict[int, tuple[str, ...]] = {
     400: ("invalid_request",),
     401: ("unauthorised",),
     408: ("timeout",),
@@ -69,7 +69,7 @@ _ALWAYS = {
     500: ("internal",),
     503: ("overloaded", "timeout"),
 }
-_SOMETIMES = {
+_SOMETIMES: dict[str, dict[int, tuple[str, ...]]] = {
     "lookup": {422: ("invalid_request",)},
     "entity": {400: ("ambiguous_name",), 404: ("unknown_entity",)},
     "question": {

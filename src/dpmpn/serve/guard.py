@@ -7,11 +7,14 @@ import ipaddress
 import socket
 import time
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpmpn.serve.counts import Counts
 from dpmpn.serve.limits import LIMITS, Limits
 from dpmpn.serve.problems import Problem, overloaded
+
+if TYPE_CHECKING:
+    # Where several processes count together, what counts is imported only in them.
+    from dpmpn.serve.counts import Counts
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -40,7 +43,7 @@ class Guard:
     def __init__(
         self,
         app: App,
-        counts: Counts,
+        counts: "Counts",
         routes: Collection[str],
         token: str | None = None,
         hosts: Collection[str] | None = None,

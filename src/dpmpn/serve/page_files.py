@@ -13,6 +13,7 @@ _KINDS = {
     ".txt": "text/plain; charset=utf-8",
 }
 INDEX = "index.html"
+_SHARED = ("player.js", "player.css")  # with the page of one explanation
 
 
 class PageFile(NamedTuple):
@@ -26,7 +27,8 @@ class PageFile(NamedTuple):
 def page_files() -> dict[str, PageFile]:
     """All files of the page by their names."""
     found = {}
-    for file in files("dpmpn.serve").joinpath("page").iterdir():
+    shared = (files("dpmpn.drawing").joinpath("page", name) for name in _SHARED)
+    for file in (*files("dpmpn.serve").joinpath("page").iterdir(), *shared):
         kind = _KINDS.get(file.name[file.name.rfind(".") :])
         if file.is_file() and kind:
             content = file.read_bytes()

@@ -11,7 +11,8 @@ from contextlib import suppress
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.serve.run import GRACE
 
-_LEAST_SECONDS = 10.0  # a process that dies sooner than this would die again
+_LEAST_SECONDS = 2.0  # a process that dies sooner after it began to answer would die again
+_COUNTED_IN = "PROMETHEUS_MULTIPROC_DIR"  # read when prometheus_client is first imported: in each process
 
 Serve = Callable[[bool, Callable[[], None], Callable[[], bool]], int]
 """Serves in the process it is called in: whether it is the first, what to call when it answers, when to stop."""
@@ -24,21 +25,19 @@ class Processes:
         if not hasattr(os, "fork"):
             raise ConfigError("several workers need a system that can fork; use --workers 1")
         self._serve, self._count, self._complain = serve, count, complain
-        self._began: dict[int, float] = {}  # when each process was started
+        self._began: dict[int, float] = {}  # when each process began to answer
         self._here, self._gone = os.pipe()  # the writing end closes when this process ends
         self._ready, self._tell = os.pipe()
 
     def run(self, stop: Callable[[], bool], started: Callable[[], None]) -> int:
         """Serve until `stop` says so; returns an exit code."""
-        from dpmpn.serve.counts import SHARED_FOLDER
-
         with tempfile.TemporaryDirectory(prefix="dpmpn-counts-") as folder:
-            os.environ[SHARED_FOLDER] = folder
+            os.environ[_COUNTED_IN] = folder
             try:
                 return self._watched(stop, started)
             finally:
                 self._end()
-                del os.environ[SHARED_FOLDER]
+                del os.environ[_COUNTED_IN]
 
     def _watched(self, stop: Callable[[], bool], started: Callable[[], None]) -> int:
         for number in range(self._count):
@@ -49,12 +48,10 @@ class Processes:
         while not stop():
             time.sleep(0.1)
             for pid, code in self._dead():
-                if time.monotonic() - self._began.pop(pid) < _LEAST_SECONDS:
-                    raise RunError(
-                        f"a worker ended with code {code} soon after it was started; see its message above"
-                    )
+                lived = time.monotonic() - self._began.pop(pid)
                 self._complain(f"worker {pid} ended with code {code}; another one is started")
-                self._start(False, stop)
+                if lived < _LEAST_SECONDS or self._start(False, stop) is not None:
+                    raise RunError("workers end as soon as they are started; what they said last is above")
         return 0
 
     def _start(self, first: bool, stop: Callable[[], bool]) -> int | None:
@@ -66,6 +63,7 @@ class Processes:
         while not stop():
             if select.select([self._ready], [], [], 0.1)[0]:
                 os.read(self._ready, 1)
+                self._began[pid] = time.monotonic()
                 return None
             for dead, code in self._dead():
                 if dead == pid:

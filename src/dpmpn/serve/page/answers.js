@@ -1,0 +1,85 @@
+// The ranked answers: how probable each is, and whether the graph or a held-out fact states it.
+import { entityCombobox } from "./form.js";
+import { button, byId, clean, count, made, named, probability, questionParts } from "./words.js";
+
+const SPLITS = { valid: "validation", test: "test" };
+let chosen = { name: "", text: "" }; // in the field of "why not"
+
+export function showAnswers({ question, answers, milliseconds }, { isNew, top, onAnswer, onNew, onMore, onWhyNot }) {
+  const { head_label, relation_label, inverse } = question;
+  const title = made("h2", { id: "answers-title", tabindex: "-1" }, ...questionParts(head_label, relation_label, inverse));
+  const list = made("ol", { class: "answers" }, ...answers.map((answer) => made("li", {}, row(answer, answers[0], onAnswer))));
+  const parts = [title, newSwitch(isNew, onNew)];
+  if (answers.length) parts.push(list);
+  else parts.push(made("p", {}, isNew ? "There are no answers that are not known already." : "No attention went anywhere: the graph has no facts that lead on from here."));
+  if (answers.length >= top && top < 1000) parts.push(button(onMore, "Show more answers"));
+  if (answers.length) parts.push(made("p", { class: "small" }, `Answered in ${Math.max(1, Math.round(milliseconds))} ms.`), whyNotForm(onWhyNot));
+  byId("answers").replaceChildren(...parts);
+}
+
+export function markAnswer(name) {
+  for (const each of document.querySelectorAll(".answers button")) {
+    if (each.dataset.name === name) each.setAttribute("aria-current", "true");
+    else each.removeAttribute("aria-current");
+  }
+}
+
+function row(answer, first, onAnswer) {
+  const bar = made("i");
+  bar.style.width = `${(100 * answer.probability) / Math.max(first.probability, 1e-9)}%`;
+  const element = button(
+    () => onAnswer(answer.name),
+    made("span", { class: "rank" }, `${answer.rank}`),
+    made("span", { class: "label" }, named(answer.label)),
+    made("b", {}, probability(answer.probability)),
+    made("span", { class: "bar", "aria-hidden": "true" }, bar),
+  );
+  element.dataset.name = answer.name;
+  element.title = answer.name === answer.label ? clean(answer.label) : `${clean(answer.label)} (${clean(answer.name)})`;
+  const told = marks(answer);
+  if (told.length) element.append(made("span", { class: "marks" }, ...told));
+  return element;
+}
+
+function marks({ known, held_out, through_unseen }) {
+  const told = [];
+  if (known) told.push(made("span", { class: "mark known" }, "known: in the graph"));
+  if (held_out) told.push(made("span", { class: "mark held-out" }, `right: a held-out ${SPLITS[held_out]} fact`));
+  if (through_unseen > 0.005) told.push(made("span", { class: "mark" }, `${probability(through_unseen)} through entities not trained on`));
+  return told;
+}
+
+function newSwitch(isNew, onNew) {
+  const box = made("input", { type: "checkbox", role: "switch", id: "new", change: () => onNew(box.checked) });
+  box.checked = isNew;
+  return made("p", { class: "switch" }, box, made("label", { for: "new" }, "new answers only"));
+}
+
+function whyNotForm(onWhyNot) {
+  const input = made("input", { id: "candidate", type: "text", placeholder: "another name", maxlength: "4096", spellcheck: "false", "aria-describedby": "candidate-problem" });
+  const form = made(
+    "form", { id: "why-not", autocomplete: "off", novalidate: true, "aria-label": "Why not another answer" },
+    made("label", { for: "candidate" }, "Why not …?"),
+    made("div", { class: "combobox" }, input),
+    made("button", { type: "submit" }, "Say why"),
+    made("div", { id: "candidate-problem", class: "problem", role: "alert" }),
+  );
+  queueMicrotask(() => entityCombobox(input, { // once it stands in the page, its label is known
+    onChoose: ({ entity, text }) => {
+      chosen = { name: entity.name, text };
+      onWhyNot(entity.name);
+    },
+  }));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = input.value.trim();
+    if (text) onWhyNot(input.value === chosen.text ? chosen.name : text);
+    else input.focus();
+  });
+  return form;
+}
+
+export const toldAnswers = ({ answers }) =>
+  answers.length
+    ? `${count(answers.length, "answer")}. First: ${clean(answers[0].label)}, ${probability(answers[0].probability)}.`
+    : "No answers.";

@@ -1,0 +1,116 @@
+// Why an answer was given: the picture that plays the reasoning, what is told beside it, and files to keep.
+import { download, post } from "./api.js";
+import { entityParts, lookUp } from "./entity.js";
+import { makePlayer } from "./player.js";
+import { sentenceOf, showProblem } from "./notices.js";
+import { announce, button, byId, clean, made, named } from "./words.js";
+import { makeZoom } from "./zoom.js";
+
+const FILES = { svg: "SVG", png: "PNG", json: "JSON", csv: "CSV", html: "HTML" };
+const shown = { player: null, picture: null, key: "" };
+
+// `view` says what is asked and how it is looked at; `hears` are told what is done with it.
+export async function showExplanation(view, answer, signal, hears) {
+  const { head, relation, inverse, full, step } = view;
+  const key = JSON.stringify([head, relation, inverse, answer]);
+  const isShown = key === shown.key && (!full || shown.picture.data.views.full);
+  if (!isShown) {
+    const picture = await post("/api/v1/picture", { head, relation, inverse, answer, full }, signal);
+    if (signal.aborted) return;
+    const isAnother = key !== shown.key;
+    draw(view, picture, hears);
+    shown.key = key;
+    if (isAnother) announce(`Explanation of ${clean(picture.answer.label)}. ${byId("verdict").textContent}`);
+  }
+  apply(full ? "full" : "pruned", step);
+}
+
+export function forgetExplanation() {
+  shown.player?.end();
+  Object.assign(shown, { player: null, picture: null, key: "" });
+  byId("explanation").replaceChildren();
+}
+
+function apply(view, step) {
+  const { state, showView, show } = shown.player, t = step === null ? null : Math.min(step, shown.picture.data.steps);
+  if (state.view !== view) showView(view);
+  if (state.t !== t) show(t);
+}
+
+function draw(view, picture, hears) {
+  const { html, data, answer, verdict } = picture, room = byId("explanation");
+  shown.player?.end();
+  const content = made("div", { class: "content" });
+  // The server escapes every name in it, and the page's policy lets no script of it run.
+  content.innerHTML = html;
+  const title = made("h2", { id: "explanation-title", tabindex: "-1" }, "Why ", named(answer.label), "?");
+  const told = made("p", { id: "verdict" });
+  told.innerHTML = verdict;
+  content.querySelector(".beside").prepend(made("section", { id: "card", "aria-label": "An entity of the picture", hidden: true }));
+  room.replaceChildren(made("div", { class: "titled" }, title, files(view, answer.name)), told, content);
+  shown.picture = picture;
+  shown.player = makePlayer(content, data, {
+    view: view.full ? "full" : "pruned",
+    t: view.step === null ? null : Math.min(view.step, data.steps),
+    onChange: ({ view: name, t }) => hears.onLook({ full: name === "full", step: t }),
+    onMissing: () => hears.onLook({ full: true, step: shown.player.state.t }),
+    onNode: (name, place, group) => showCard(picture.names[name][place], group, hears),
+  });
+  for (const figure of content.querySelectorAll("figure")) makeZoom(figure);
+}
+
+// ---- The card of a node
+
+async function showCard(name, group, { onAsk, onWhyNot, onAnswer }) {
+  const card = byId("card");
+  const close = () => {
+    card.hidden = true;
+    group.focus();
+  };
+  card.onkeydown = (event) => event.key === "Escape" && close();
+  const closing = button(close, "✕");
+  closing.setAttribute("aria-label", "Close the card");
+  const label = clean(group.getAttribute("aria-label")), isAnswer = name === shown.picture.answer.name;
+  const title = made("h3", { id: "card-title", tabindex: "-1" }, named(label));
+  const actions = made("p", { class: "actions" }, button(() => onAsk(name), "Ask from here"));
+  if (!isAnswer) actions.append(button(() => onAnswer(name), "Why this one?"), button(() => onWhyNot(name), "Why not this one?"));
+  const told = made("div", { "aria-busy": "true" }, made("p", { class: "small" }, "Reading its facts…"));
+  card.replaceChildren(made("div", { class: "titled" }, title, closing), actions, told);
+  card.hidden = false;
+  title.focus({ preventScroll: true });
+  card.scrollIntoView({ block: "nearest" });
+  try {
+    told.replaceChildren(...entityParts(await lookUp(name), (other) => onAsk(other.name)));
+  } catch (error) {
+    showProblem(told, sentenceOf(error), button(() => showCard(name, group, { onAsk, onWhyNot, onAnswer }), "Try again"));
+  }
+  told.removeAttribute("aria-busy");
+}
+
+// ---- Files to keep
+
+function files({ head, relation, inverse }, answer) {
+  const query = new URLSearchParams({ head, relation, inverse, answer });
+  const links = Object.entries(FILES).map(([kind, words]) => {
+    const address = `/api/v1/explanation.${kind}?${query}`;
+    return made("li", {}, made("a", { href: address, download: true, click: (event) => save(event, address) }, words));
+  });
+  return made("div", { class: "files" }, made("span", { id: "files-title" }, "Save as"), made("ul", { "aria-labelledby": "files-title" }, ...links));
+}
+
+// Fetched by the page, so that a token goes along and problems are told.
+async function save(event, address) {
+  event.preventDefault();
+  const link = event.currentTarget;
+  link.setAttribute("aria-busy", "true");
+  try {
+    const { blob, name } = await download(address);
+    const url = URL.createObjectURL(blob);
+    made("a", { href: url, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    announce(`Saved ${name}.`);
+  } catch (error) {
+    showProblem(byId("notice"), sentenceOf(error));
+  }
+  link.removeAttribute("aria-busy");
+}

@@ -1,0 +1,218 @@
+// The explorer: keeps what is seen and the address in step, and asks the server for what is not there yet.
+import { get, isAbort, post } from "./api.js";
+import { push, readView, replace, viewOf } from "./address.js";
+import { markAnswer, showAnswers, toldAnswers } from "./answers.js";
+import { entityParts, lookUp } from "./entity.js";
+import { forgetExplanation, showExplanation } from "./explanation.js";
+import { makeForm, relationsFor } from "./form.js";
+import { showModel } from "./model.js";
+import { clearProblems, fieldProblem, sentenceOf, showProblem } from "./notices.js";
+import { announce, button, byId, clean, made, named, questionParts, questionText } from "./words.js";
+import { hideWhyNot, showWhyNot } from "./whynot.js";
+
+const TOP = 10;
+const OFFERED = 8; // questions that can be asked with one click
+const SLOW = 200; // milliseconds after which waiting is shown
+
+let view = viewOf({}), reply = null, asked = "", top = TOP, showing = new AbortController();
+const form = makeForm({
+  onHead: (head) => go(viewOf({ head })),
+  onAsk: (question) => go(viewOf({ ...question, isNew: view.isNew })),
+});
+
+// ---- From view to view
+
+function go(next) {
+  push(next);
+  return show(next);
+}
+
+// Another look at the same: nothing to go back to.
+function look(changes) {
+  view = { ...view, ...changes };
+  replace(view);
+  return show(view);
+}
+
+async function show(next) {
+  view = next;
+  showing.abort();
+  const { signal } = (showing = new AbortController());
+  clearProblems();
+  const state = !view.head ? "start" : !view.relation ? "about" : "result";
+  try {
+    if (state === "start") await showStart(signal);
+    else if (state === "about") await showAbout(signal);
+    else await showResult(signal);
+  } catch (error) {
+    if (!signal.aborted && !isAbort(error)) tellProblem(error);
+  }
+}
+
+function reveal(state, title) {
+  for (const id of ["start", "about", "result"]) byId(id).hidden = id !== state;
+  document.title = title ? `${title} – dpmpn explorer` : "dpmpn explorer";
+  // What had the focus may be gone.
+  if (document.activeElement === document.body && hasBegun) byId(state === "result" ? "answers-title" : `${state}-title`)?.focus({ preventScroll: true });
+}
+let hasBegun = false;
+
+async function showStart(signal) {
+  form.setHead("", "");
+  form.setRelation("", "", false);
+  reveal("start", "");
+  if (byId("examples").childElementCount) return;
+  const entities = await get("/api/v1/entities", { q: "", limit: 10 }, signal);
+  byId("examples").replaceChildren(...entities.map(({ name, label }) => made("li", {}, button(() => go(viewOf({ head: name })), named(label)))));
+}
+
+// ---- A head without a question yet
+
+async function showAbout(signal) {
+  const [entity, relations] = await waitingIn("main", () => Promise.all([lookUp(view.head, signal), relationsFor(view.head, signal)]));
+  if (signal.aborted) return;
+  form.setHead(entity.name, entity.label);
+  form.setRelation("", "", false);
+  const fitting = relations.filter(({ used }) => used !== "other");
+  const chips = (fitting.length ? fitting : relations).slice(0, OFFERED).map((offer) => made("li", {}, button(
+    () => go(viewOf({ head: entity.name, relation: offer.name, inverse: offer.inverse })),
+    ...questionParts(entity.label, offer.label, offer.inverse),
+  )));
+  byId("about").replaceChildren(
+    made("h2", { id: "about-title", tabindex: "-1" }, named(entity.label)),
+    made("h3", {}, "Ask"),
+    made("ul", { class: "chips" }, ...chips),
+    made("p", { class: "small" }, `These fit best; all ${relations.length} are in the field above.`),
+    made("h3", {}, "What the graph says"),
+    ...entityParts(entity, (other) => go(viewOf({ head: other.name }))),
+  );
+  reveal("about", clean(entity.label));
+  announce(`${clean(entity.label)}. ${chips.length} questions fit best.`);
+}
+
+// ---- A question: its answers, then why
+
+async function showResult(signal) {
+  const { head, relation, inverse, isNew } = view, question = { head, relation, inverse };
+  const key = JSON.stringify([head, relation, inverse, isNew, top]);
+  if (key !== asked) {
+    if (JSON.stringify([head, relation, inverse]) !== JSON.stringify(JSON.parse(asked || "[]").slice(0, 3))) top = TOP;
+    reply = await waitingIn("main", () => post("/api/v1/ask", { ...question, top, new: isNew }, signal));
+    if (signal.aborted) return;
+    asked = JSON.stringify([head, relation, inverse, isNew, top]);
+    showReply();
+  }
+  const { head_label, relation_label } = reply.question;
+  form.setHead(reply.question.head, head_label);
+  form.setRelation(reply.question.relation, relation_label, inverse);
+  const answer = view.answer || reply.answers[0]?.name;
+  markAnswer(answer);
+  reveal("result", questionText(head_label, relation_label, inverse));
+  await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted))); // the answers are seen before the rest is asked for
+  if (!signal.aborted) await Promise.all([showWhy(answer, signal), showCandidate(question, signal)]);
+}
+
+function showReply() {
+  showAnswers(reply, {
+    isNew: view.isNew,
+    top,
+    onAnswer: (answer) => go({ ...view, answer, step: null }),
+    onNew: (isNew) => go({ ...view, isNew, answer: "", step: null }).then(() => byId("new").focus()),
+    onMore: () => {
+      top = top < 50 ? 50 : 1000;
+      show(view);
+    },
+    onWhyNot: (whyNot) => go({ ...view, whyNot }),
+  });
+  announce(toldAnswers(reply));
+}
+
+const hears = {
+  onLook: look,
+  onAsk: (head) => go(viewOf({ head })),
+  onWhyNot: (whyNot) => go({ ...view, whyNot }),
+  onAnswer: (answer) => go({ ...view, answer, step: null }),
+};
+
+async function showWhy(answer, signal) {
+  const room = byId("explanation");
+  if (!answer) return forgetExplanation();
+  try {
+    await waitingIn("explanation", () => showExplanation(view, answer, signal, hears));
+  } catch (error) {
+    if (signal.aborted || isAbort(error)) return;
+    forgetExplanation();
+    if (error.code === "unauthorised" || error.code === "gone") throw error;
+    const actions = error.code === "not_reached" && !view.whyNot ? [button(() => go({ ...view, answer: "", whyNot: answer }), "Why not?")] : [];
+    const words = error.code === "not_reached" ? `No attention reached “${clean(answer)}”, so there is nothing to explain.` : sentenceOf(error);
+    const others = error.near?.map((name) => button(() => go({ ...view, answer: name }), named(name))) ?? [];
+    if (!actions.length && !others.length) actions.push(button(() => show(view), "Try again"));
+    showProblem(room, words, ...actions, ...others);
+  }
+}
+
+async function showCandidate(question, signal) {
+  if (!view.whyNot) return hideWhyNot();
+  const key = JSON.stringify([question, view.whyNot]), room = byId("why-not-told");
+  if (room.dataset.key === key && !room.hidden) return;
+  hideWhyNot();
+  try {
+    await showWhyNot(question, view.whyNot, signal, () => go({ ...view, whyNot: "" }).then(() => byId("candidate")?.focus()));
+    room.dataset.key = key;
+    const title = byId("why-not-title");
+    if (title && hasBegun) {
+      title.focus({ preventScroll: true });
+      room.scrollIntoView({ block: "nearest" });
+    }
+  } catch (error) {
+    if (signal.aborted || isAbort(error)) return;
+    if (error.code === "unauthorised" || error.code === "gone") throw error;
+    const said = error.code === "unknown_entity" ? `Nothing is called “${clean(view.whyNot)}”.${error.near.length ? " Did you mean:" : ""}` : sentenceOf(error);
+    fieldProblem("candidate", said, error.near, (name) => go({ ...view, whyNot: name }));
+  }
+}
+
+// ---- Waiting and problems
+
+async function waitingIn(id, work) {
+  const room = byId(id), timer = setTimeout(() => room.setAttribute("aria-busy", "true"), SLOW);
+  try {
+    return await work();
+  } finally {
+    clearTimeout(timer);
+    room.removeAttribute("aria-busy");
+  }
+}
+
+function tellProblem(error) {
+  const again = button(() => show(view), "Try again");
+  if (error.code === "unknown_entity" || error.code === "ambiguous_name") {
+    form.setHead(view.head, view.head);
+    const said = error.code === "ambiguous_name" ? `Several are called “${clean(view.head)}”. Which one is meant?`
+      : `Nothing is called “${clean(view.head)}”.${error.near.length ? " Did you mean:" : " Type a part of the name, and choose from the list."}`;
+    fieldProblem("head", said, error.near, (name) => go({ ...view, head: name }));
+    byId("head").focus();
+  } else if (error.code === "unknown_relation") {
+    form.setHead(view.head, view.head);
+    form.setRelation(view.relation, view.relation, false);
+    byId("relation").value = view.relation;
+    fieldProblem("relation", `No relation is called “${clean(view.relation)}”.${error.near.length ? " Did you mean:" : " Choose one from the list."}`,
+      error.near, (name) => go({ ...view, relation: name }));
+    byId("relation").focus();
+  } else showProblem(byId("notice"), sentenceOf(error), again);
+}
+
+// ---- Begin
+
+addEventListener("popstate", () => show(readView()));
+byId("home").addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  go(viewOf({}));
+});
+
+async function begin() {
+  await Promise.all([show(readView()), showModel().catch(() => {})]);
+  hasBegun = true;
+}
+begin();

@@ -1,0 +1,128 @@
+// The question: whom it is about, found as one types, and what is asked, with what fits best first.
+import { get } from "./api.js";
+import { makeCombobox } from "./combobox.js";
+import { clearProblems, fieldProblem } from "./notices.js";
+import { byId, clean, count, made, named, questionParts, questionText } from "./words.js";
+
+const MOST_FOUND = 12;
+const MOST_OFFERED = 200; // relations in the list at a time; typing narrows them
+const TITLES = { head: "It has facts for", like: "Others like it have", other: "All others" };
+
+const fold = (text) => text.toLowerCase().replaceAll("_", " ").trim();
+
+// Offers entities in a field; used for heads and for "why not".
+export function entityCombobox(input, hears) {
+  const load = async (q, signal) => {
+    const found = await get("/api/v1/entities", { q, limit: MOST_FOUND }, signal);
+    return [{ title: "", options: found.map((entity) => ({ entity, text: clean(entity.label), parts: () => foundParts(entity) })) }];
+  };
+  const nothing = (text) => `Nothing has “${clean(text).slice(0, 60)}” in its name.`;
+  return makeCombobox(input, { load, nothing, ...hears });
+}
+
+function foundParts({ name, label, description, facts }) {
+  const more = [name === label ? "" : clean(name), description ? clean(description) : "", count(facts, "fact")];
+  return [named(label, "label"), made("small", {}, more.filter(Boolean).join(" · "))];
+}
+
+const offered = { head: null, relations: null };
+
+// The questions for a head, the best first; kept, as they are looked at more than once.
+export async function relationsFor(head, signal) {
+  if (offered.head !== head || !offered.relations) {
+    const relations = await get("/api/v1/relations", head ? { head } : {}, signal);
+    Object.assign(offered, { head, relations });
+  }
+  return offered.relations;
+}
+
+export function makeForm({ onHead, onAsk }) {
+  const head = byId("head"), relation = byId("relation");
+  const chosen = { head: { name: "", text: "" }, relation: { name: "", inverse: false, text: "" } };
+
+  const headName = () => (head.value === chosen.head.text ? chosen.head.name : head.value.trim());
+  const headWords = () => clean(head.value.trim() || "it");
+
+  entityCombobox(head, {
+    onChoose: ({ entity }) => onHead(entity.name),
+    onType: () => fieldProblem("head", ""),
+  });
+
+  const optionOf = (offer) => ({
+    offer,
+    text: questionText(headWords(), offer.label, offer.inverse),
+    parts: () => [
+      made("span", { class: "label" }, ...questionParts(headWords(), offer.label, offer.inverse)),
+      made("small", {}, count(offer.count, "fact")),
+    ],
+  });
+
+  const fits = (offer, text) => [offer.label, offer.name].some((name) => fold(name).includes(text))
+    || fold(questionText(headWords(), offer.label, offer.inverse)).includes(text);
+
+  async function offersNow(signal) {
+    try {
+      return await relationsFor(headName(), signal);
+    } catch (error) {
+      if (error.code !== "unknown_entity" && error.code !== "ambiguous_name") throw error;
+      return relationsFor("", signal); // what is wrong with the name is said when it is asked
+    }
+  }
+
+  makeCombobox(relation, {
+    debounce: 30,
+    load: async (typed, signal) => {
+      const text = relation.value === chosen.relation.text ? "" : fold(typed);
+      const fitting = (await offersNow(signal)).filter((offer) => !text || fits(offer, text)).slice(0, MOST_OFFERED);
+      return Object.entries(TITLES).map(([used, title]) => ({
+        title: headName() ? title : "",
+        options: fitting.filter((offer) => offer.used === used).map(optionOf),
+      }));
+    },
+    nothing: (text) => `No relation has “${clean(text).slice(0, 60)}” in its name.`,
+    onChoose: ({ offer, text }) => {
+      chosen.relation = { ...offer, text };
+      fieldProblem("relation", "");
+    },
+    onType: () => fieldProblem("relation", ""),
+  });
+
+  // What was typed may be a relation, or the words of a question.
+  async function typedRelation() {
+    if (relation.value === chosen.relation.text) return chosen.relation;
+    const text = fold(relation.value), offers = await offersNow();
+    const same = (offer) => [offer.name, offer.label, questionText(headWords(), offer.label, offer.inverse)].some((name) => fold(name) === text);
+    const fitting = offers.filter((offer) => fits(offer, text));
+    const found = offers.filter(same).sort((one, other) => one.inverse - other.inverse)[0];
+    return found ?? (fitting.length === 1 ? fitting[0] : { name: relation.value.trim(), inverse: false });
+  }
+
+  byId("ask").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    clearProblems();
+    if (!head.value.trim()) {
+      fieldProblem("head", "Type a name first: of whom or what is the question?");
+      return head.focus();
+    }
+    if (!relation.value.trim()) return onHead(headName());
+    let { name, inverse } = { name: relation.value.trim(), inverse: false };
+    try {
+      ({ name, inverse } = await typedRelation());
+    } catch {
+      // The question itself will tell what is wrong.
+    }
+    onAsk({ head: headName(), relation: name, inverse });
+  });
+
+  return {
+    setHead(name, label) {
+      chosen.head = { name, text: clean(label) };
+      head.value = chosen.head.text;
+    },
+    setRelation(name, label, inverse) {
+      const text = name ? questionText(headWords(), label, inverse) : "";
+      chosen.relation = { name, inverse, text };
+      relation.value = text;
+    },
+  };
+}

@@ -1,0 +1,32 @@
+"""An explanation as the page shows it: words and pictures in HTML, and what the player moves in them."""
+
+from typing import TYPE_CHECKING, Any
+
+from dpmpn.predictions import Asked
+from dpmpn.reasoner import Reasoner
+from dpmpn.serve.explaining import explanation_of
+
+if TYPE_CHECKING:
+    from dpmpn.explain.explanation import Explanation
+
+
+def pictured(reasoner: Reasoner, asked: Asked, answer: int | None, full: bool) -> dict[str, Any]:
+    """Why a question has an answer, the first one if none is named; the full picture only where it is wanted."""
+    return picture_of(explanation_of(reasoner, asked, answer), full)
+
+
+def picture_of(explanation: "Explanation", full: bool) -> dict[str, Any]:
+    """The picture of an explanation; in its HTML all names are escaped."""
+    from dpmpn.drawing.fragment import draw_fragment
+    from dpmpn.drawing.page_parts import answer_told
+
+    html, data = draw_fragment(explanation, with_full=full)
+    subgraphs = {"pruned": explanation.pruned, "full": explanation.full}
+    return {
+        "answer": {"name": explanation.answer.answer, "label": explanation.answer.label},
+        "verdict": answer_told(explanation.answer),
+        "html": html,
+        "data": data,
+        # As they are asked for; those in the data are as they are read.
+        "names": {view: [node.name for node in subgraphs[view].nodes] for view in data["views"]},
+    }
