@@ -1,4 +1,4 @@
-"""Planted rules hold exactly, are the only sure way to what they derive, and are the same for the same seed."""
+"""Planted rules hold exactly, no other chain holds for all heads, and a seed makes the same again."""
 
 from collections import Counter
 
@@ -79,7 +79,7 @@ def test_judging_counts_facts_of_any_proof_as_right_and_the_best_proof_as_found(
     assert planted.right_share(fact, {PARENTS[0]: 0.9, stated[-1]: 0.3}) == pytest.approx(0.75)
 
 
-def test_no_other_chain_leads_surely_to_an_answer(planted: PlantedRules) -> None:
+def test_no_other_chain_is_a_sure_rule_for_all_heads(planted: PlantedRules) -> None:
     """Chains of up to three facts that reach a twentieth of what a rule derives; friends and the like stand first."""
     reached = reached_by(planted)
     usable = [name for name in reached if name.removesuffix(" backwards") not in RULES]

@@ -46,9 +46,10 @@ class PlantedRules:
     def dataset(self, derived_in_graph: bool = False) -> Dataset:
         """The graph of the stated facts, and the derived ones as the questions that are asked on it.
 
-        Derived facts are no edges, so nothing but the planted chain leads surely to an answer. With
-        `derived_in_graph` it is an ordinary dataset: those of train are edges, so that a sister's grandparent is one
-        more reason, and all facts are asked for in training.
+        Derived facts are no edges, so they are no shortcuts. One other way is sure: who marries in has no parents or
+        brothers here, so where a question backwards has an answer, a parent's spouse leads there too. With
+        `derived_in_graph` it is an ordinary dataset: derived facts of train are edges, so that a sister's grandparent
+        is one more reason, and all facts are asked for in training.
         """
         train, valid, test = (self.splits[split] for split in SPLITS)
         whole = dataset_from_tuples([*self.stated, *train], valid, test, self.name)

@@ -274,6 +274,7 @@ class ModelCard(BaseModel):
     configuration: dict[str, dict[str, Any]]
     metrics: dict[str, Any] = Field(description="of the validation that chose the model; empty without one")
     versions: Versions
+    examples: list[Question] = Field(description="questions to begin with")
     limits: dict[str, float]
 
 

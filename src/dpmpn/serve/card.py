@@ -12,6 +12,7 @@ from dpmpn.errors import RunError
 from dpmpn.files import read_json
 from dpmpn.reasoner import Reasoner
 from dpmpn.run_folder import VERSIONS
+from dpmpn.serve.examples import example_questions
 from dpmpn.serve.limits import Limits
 
 
@@ -35,6 +36,7 @@ def model_card(reasoner: Reasoner, run_dir: Path, limits: Limits) -> dict[str, A
             "trained_with": _told(run_dir / VERSIONS),
             "served_with": {"dpmpn": metadata.version("dpmpn"), "python": platform.python_version()},
         },
+        "examples": example_questions(reasoner),
         "limits": asdict(limits),
     }
 

@@ -5,13 +5,13 @@ import { markAnswer, showAnswers, toldAnswers } from "./answers.js";
 import { entityParts, lookUp } from "./entity.js";
 import { forgetExplanation, showExplanation } from "./explanation.js";
 import { makeForm, relationsFor } from "./form.js";
-import { showModel } from "./model.js";
+import { modelCard, showModel } from "./model.js";
 import { clearProblems, fieldProblem, sentenceOf, showProblem } from "./notices.js";
 import { announce, button, byId, clean, made, named, questionParts, questionText } from "./words.js";
 import { hideWhyNot, showWhyNot } from "./whynot.js";
 
 const TOP = 10;
-const OFFERED = 8; // questions that can be asked with one click
+const OFFERED = 6; // questions of a kind that can be asked with one click
 const SLOW = 200; // milliseconds after which waiting is shown
 
 let view = viewOf({}), reply = null, asked = "", top = TOP, showing = new AbortController();
@@ -61,10 +61,20 @@ async function showStart(signal) {
   form.setHead("", "");
   form.setRelation("", "", false);
   reveal("start", "");
-  if (byId("examples").childElementCount) return;
-  const entities = await get("/api/v1/entities", { q: "", limit: 10 }, signal);
-  byId("examples").replaceChildren(...entities.map(({ name, label }) => made("li", {}, button(() => go(viewOf({ head: name })), named(label)))));
+  const room = byId("examples");
+  if (room.childElementCount) return;
+  const [{ dataset, examples }, entities] = await Promise.all([modelCard(signal), get("/api/v1/entities", { q: "", limit: 8 }, signal)]);
+  const questions = examples.map(({ head_label, relation_label, ...question }) =>
+    chip(viewOf(question), ...questionParts(head_label, relation_label, question.inverse)));
+  const words = dataset.test + dataset.valid ? "Questions with an answer that was kept from the model" : "Questions to begin with";
+  if (questions.length) room.append(made("h3", {}, words), made("ul", { class: "chips" }, ...questions));
+  room.append(
+    made("h3", {}, "Or begin with one of the best connected"),
+    made("ul", { class: "chips" }, ...entities.map(({ name, label }) => chip(viewOf({ head: name }), named(label)))),
+  );
 }
+
+const chip = (next, ...parts) => made("li", {}, button(() => go(next), ...parts));
 
 // ---- A head without a question yet
 
@@ -73,21 +83,19 @@ async function showAbout(signal) {
   if (signal.aborted) return;
   form.setHead(entity.name, entity.label);
   form.setRelation("", "", false);
-  const fitting = relations.filter(({ used }) => used !== "other");
-  const chips = (fitting.length ? fitting : relations).slice(0, OFFERED).map((offer) => made("li", {}, button(
-    () => go(viewOf({ head: entity.name, relation: offer.name, inverse: offer.inverse })),
-    ...questionParts(entity.label, offer.label, offer.inverse),
-  )));
+  const offers = (used) => relations.filter((offer) => offer.used === used).slice(0, OFFERED).map((offer) =>
+    chip(viewOf({ head: entity.name, relation: offer.name, inverse: offer.inverse }), ...questionParts(entity.label, offer.label, offer.inverse)));
+  const own = offers("head"), like = offers("like"), others = own.length + like.length ? [] : offers("other");
+  const groups = [["The graph knows some answers to", own], ["It knows none, but others like it have some", like], ["Ask", others]];
   byId("about").replaceChildren(
     made("h2", { id: "about-title", tabindex: "-1" }, named(entity.label)),
-    made("h3", {}, "Ask"),
-    made("ul", { class: "chips" }, ...chips),
-    made("p", { class: "small" }, `These fit best; all ${relations.length} are in the field above.`),
+    ...groups.filter(([, chips]) => chips.length).flatMap(([words, chips]) => [made("h3", {}, words), made("ul", { class: "chips" }, ...chips)]),
+    made("p", { class: "small" }, `These questions fit best; all ${relations.length} are in the field above.`),
     made("h3", {}, "What the graph says"),
     ...entityParts(entity, (other) => go(viewOf({ head: other.name }))),
   );
   reveal("about", clean(entity.label));
-  announce(`${clean(entity.label)}. ${chips.length} questions fit best.`);
+  announce(`${clean(entity.label)}. ${own.length + like.length + others.length} questions fit best.`);
 }
 
 // ---- A question: its answers, then why

@@ -4,9 +4,13 @@ import { byId, clean, count, made } from "./words.js";
 
 const METRICS = { mrr: "MRR", hits_at_1: "Hits@1", hits_at_3: "Hits@3", hits_at_10: "Hits@10", mean_rank: "mean rank", average_precision: "average precision" };
 
+let card = null;
+
+// Kept: it does not change while a server runs.
+export const modelCard = async (signal) => (card ??= await get("/api/v1/model", {}, signal));
+
 export async function showModel() {
-  const card = await get("/api/v1/model", {});
-  const { dataset, configuration, metrics, versions } = card;
+  const { dataset, configuration, metrics, versions } = await modelCard();
   byId("served").replaceChildren(
     made("b", {}, clean(dataset.name)),
     ` · ${count(dataset.entities, "entity", "entities")} · ${count(dataset.relations, "relation")} · ${count(dataset.train, "fact")}`,
