@@ -49,7 +49,7 @@ def test_what_is_dangerous_is_said(
     file.chmod(0o644)
     result = call("serve", trained, "--port", "0", "--token-file", file)
     assert result.code == 0 and "chmod 600" in result.err and "guessed" in result.err
-    assert "serving family on http://127.0.0.1:" in result.out and "stopped" in result.out
+    assert f"serving {trained} on http://127.0.0.1:" in result.out and "stopped" in result.out
     open_to_all = call("serve", trained, "--port", "0", "--host", "0.0.0.0")
     assert "protect it with --token-file" in open_to_all.err
     file.write_text("0123456789abcdef0123456789abcdef")

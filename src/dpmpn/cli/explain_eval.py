@@ -30,7 +30,7 @@ _LEGEND = {
     "facts": "their mean number; there may be fewer of shortest paths",
     "sparsity": "1 - facts / facts of the full subgraph: the higher, the shorter the explanation",
     "Fidelity+": "probability that the answer loses without these facts: the higher, the more they were needed",
-    "lost": "the same as a part of the probability that it had",
+    "lost": "the same as a part of the probability that they had",
     "rank worse": "share of answers whose rank is worse without these facts",
     "Fidelity-": "probability that it loses with them alone: the lower, the better they suffice (below 0 it gains)",
     "rank kept": "share of answers whose rank is no worse with these facts alone",

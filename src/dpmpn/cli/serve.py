@@ -60,13 +60,13 @@ def command(
     output = Output(None)
     token = _token(token_file) if token_file is not None else None
     _warn(host, token)
-    reasoner = Reasoner.load(run_dir, **settings)
+    Reasoner.load(run_dir, **settings)  # a mistake is said before anything is started
     if workers > 1 and "threads" not in settings:
         settings = {**settings, "threads": str(max(1, (os.cpu_count() or 1) // workers))}
     with bind(host, port) as taken:
 
         def started() -> None:
-            output.say(f"serving {reasoner.dataset.name} on {address(taken)} (Ctrl-C stops it)")
+            output.say(f"serving {run_dir} on {address(taken)} (Ctrl-C stops it)")
 
         def loaded(first: bool) -> Reasoner:
             output.console.quiet = not first  # what was changed is said once

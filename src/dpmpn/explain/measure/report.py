@@ -69,14 +69,20 @@ def summarise(sample: Sample) -> dict[str, Any]:
     }
 
 
-def estimate(values: Sequence[float] | np.ndarray) -> dict[str, float] | None:
-    """The mean and its bootstrap 95 % interval; None where there are no values."""
+def estimate(
+    values: Sequence[float] | np.ndarray, of: Sequence[float] | np.ndarray | None = None
+) -> dict[str, float] | None:
+    """The mean, or its part of another mean, with a bootstrap 95 % interval; None where there are no values.
+
+    A part of means, unlike a mean of parts, is not ruled by the few answers that had next to nothing to lose.
+    """
     values = np.asarray(values, np.float64)
+    whole = np.ones_like(values) if of is None else np.asarray(of, np.float64)
     if not len(values):
         return None
     rows = np.random.default_rng(0).integers(len(values), size=(_RESAMPLES, len(values)))
-    low, high = np.quantile(values[rows].mean(1), [0.025, 0.975])
-    return {"mean": float(values.mean()), "low": float(low), "high": float(high)}
+    low, high = np.quantile(values[rows].mean(1) / whole[rows].mean(1), [0.025, 0.975])
+    return {"mean": float(values.mean() / whole.mean()), "low": float(low), "high": float(high)}
 
 
 def _group(chosen: list[Measured]) -> dict[str, Any]:
@@ -116,7 +122,7 @@ def _tests(chosen: list[Measured], tests: list[EvidenceTest]) -> dict[str, Any]:
         "sparsity": estimate(1 - facts / np.array([one.full_facts for one in chosen])),
         "necessity": {
             "fidelity_plus": estimate(before - without),
-            "probability_lost": estimate((before - without) / before),
+            "probability_lost": estimate(before - without, of=before),
             "rank_worse": estimate(np.array([test.without.rank for test in tests]) > ranks),
             **_ranks([test.without.rank for test in tests]),
         },
