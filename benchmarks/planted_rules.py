@@ -1,7 +1,14 @@
-"""Do key facts find the planted reasons? Trains on families: python benchmarks/planted_rules.py --json FILE"""
+"""Do key facts find the planted reasons? Trains on families, explains every test answer and looks its facts up.
+
+    python benchmarks/planted_rules.py --seed 10 11 12 --derived-in-graph 10 --threads 2 --json FILE
+
+Settings were chosen by the validation accuracy of seed 0. A fact counts as right if it stands in a planted proof; with
+derived facts in the graph a reason that leads over one of them counts as wrong, sound as it may be.
+"""
 
 import argparse
 import json
+import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -18,14 +25,14 @@ from dpmpn.explain.measure.evidence import Evidence
 from dpmpn.explain.measure.shortest import ShortestPaths
 from dpmpn.explain.paths import Path as FactPath
 from dpmpn.explain.paths import named_fact, named_paths, strongest_walks
+from dpmpn.files import write_whole
 
 SETTINGS = {
     **{"n_dims": 32, "n_dims_att": 16, "n_steps_in_ignn": 1, "n_steps_in_agnn": 5, "batch_size": 64},
     **{"learning_rate": 0.003, "n_epochs": 10, "validation_queries": 0},
 }
 # Other ways to prune: enough attention, and the least share of a path beside the strongest one.
-PRUNINGS = [(0.5, 0.0), (0.7, 0.0), (0.8, 0.0), (0.9, 0.0), (0.95, 0.0), (0.99, 0.0)]
-PRUNINGS += [(enough, least) for enough in (0.9, 0.99) for least in (0.05, 0.1, 0.2, 0.3)]
+PRUNINGS = [(0.5, 0.0), (0.8, 0.0), (0.95, 0.0), (0.99, 0.0), (0.9, 0.05), (0.9, 0.2)]
 
 Found = Mapping[Fact, float]  # facts and their shares
 
@@ -124,16 +131,43 @@ def roundabout(
     return ways.most_common(10)
 
 
-def answered(reasoner: dpmpn.Reasoner) -> dict[str, float]:
-    """H@1 on the test facts, both directions, of each rule and of all."""
-    report = reasoner.evaluate("test", per_relation=True)
+def answered(reasoner: dpmpn.Reasoner, split: str) -> dict[str, float]:
+    """H@1 on the facts of a split, both directions, of each rule and of all."""
+    report = reasoner.evaluate(split, per_relation=True)
     by_rule = {"all": report, **{rule: report["per_relation"][rule] for rule in RULES}}
     return {rule: round(scores["both"]["realistic"]["hits_at_1"], 4) for rule, scores in by_rule.items()}
 
 
+def run(settings: dict[str, Any], n_families: int, derived_in_graph: bool) -> dict[str, Any]:
+    """Make the families of the settings' seed, train, explain every test answer and judge the reasons."""
+    planted = family_graph(n_families, settings["seed"])
+    dataset = planted.dataset(derived_in_graph)
+    started = time.perf_counter()
+    reasoner = dpmpn.Reasoner(**settings).fit(dataset)
+    trained = time.perf_counter()
+    explanations = explained(reasoner, planted)
+    return {
+        "dataset": dataset.name,
+        "derived_in_graph": derived_in_graph,
+        "entities": dataset.graph.n_entities,
+        "stated_facts": len(planted.stated),
+        "derived_facts": {split: len(facts) for split, facts in planted.splits.items()},
+        "settings": settings,
+        "training_seconds": round(trained - started, 1),
+        "hits_at_1_valid": answered(reasoner, "valid"),
+        "hits_at_1": answered(reasoner, "test"),
+        "questions": 2 * len(planted.splits["test"]),
+        "explained": len(explanations),  # attention did not reach the others' answers
+        "evidence": measured(planted, explanations, ShortestPaths(reasoner.graph)),
+        "roundabout": roundabout(planted, explanations),
+    }
+
+
 def show(report: dict[str, Any]) -> None:
-    """Print the report as a table."""
-    print(f"{report['dataset']}: trained in {report['training_seconds']:.0f} s; H@1 {report['hits_at_1']}")
+    """Print the report of a run as a table."""
+    edges = "derived facts are edges" if report["derived_in_graph"] else "stated facts only"
+    print(f"{report['dataset']}, {edges}: trained in {report['training_seconds']:.0f} s")
+    print(f"H@1 {report['hits_at_1']}, valid {report['hits_at_1_valid']['all']}")
     print(f"{report['explained']} of {report['questions']} right answers were reached and explained")
     print(f"{'':24}{'rule':16}precision  by share  recall  facts")
     for way, of_rule in report["evidence"].items():
@@ -142,47 +176,36 @@ def show(report: dict[str, Any]) -> None:
                 print(f"{way:24}{rule:16}{row['precision']:9.3f}{row['precision_by_share']:10.3f}", end="")
                 print(f"{row['recall']:8.3f}{row['facts']:7.1f}")
     for way, count in report["roundabout"]:
-        print(f"{count:4}  strongest path for {way}")
+        print(f"{count:4}  strongest path for {way}", flush=True)
 
 
 def main() -> None:
-    """Make the families, train, explain every test question and report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--families", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0, help="of the families and of the model")
+    """Run each seed and write all reports to one file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--families", type=int, default=50)
+    parser.add_argument("--seed", type=int, nargs="*", default=[0], help="of the families and of the model")
+    parser.add_argument(
+        "--derived-in-graph",
+        type=int,
+        nargs="*",
+        default=[],
+        metavar="SEED",
+        help="seeds for which the derived training facts are stated too",
+    )
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--epochs", type=float, default=SETTINGS["n_epochs"])
     parser.add_argument("--steps", type=int, default=SETTINGS["n_steps_in_agnn"])
-    parser.add_argument(
-        "--derived-in-graph", action="store_true", help="state the derived training facts too"
-    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    planted = family_graph(options.families, options.seed)
-    dataset = planted.dataset(options.derived_in_graph)
     chosen = {"n_epochs": options.epochs, "n_steps_in_agnn": options.steps, "threads": options.threads}
-    settings = {**SETTINGS, **chosen, "seed": options.seed}
-    started = time.perf_counter()
-    reasoner = dpmpn.Reasoner(**settings).fit(dataset)
-    trained = time.perf_counter()
-    explanations = explained(reasoner, planted)
-    report = {
-        "dataset": dataset.name,
-        "entities": dataset.graph.n_entities,
-        "stated_facts": len(planted.stated),
-        "derived_facts": {split: len(facts) for split, facts in planted.splits.items()},
-        "derived_in_graph": options.derived_in_graph,
-        "settings": settings,
-        "training_seconds": round(trained - started, 1),
-        "hits_at_1": answered(reasoner),
-        "questions": 2 * len(planted.splits["test"]),
-        "explained": len(explanations),  # attention did not reach the others' answers
-        "evidence": measured(planted, explanations, ShortestPaths(reasoner.graph)),
-        "roundabout": roundabout(planted, explanations),
-    }
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
-    show(report)
+    wanted = [(seed, False) for seed in options.seed] + [(seed, True) for seed in options.derived_in_graph]
+    reports = []
+    for seed, derived_in_graph in wanted:
+        reports.append(run({**SETTINGS, **chosen, "seed": seed}, options.families, derived_in_graph))
+        show(reports[-1])
+        if options.json:  # after each, so that what is finished is not lost
+            text = json.dumps({"command": " ".join(["python", *sys.argv]), "runs": reports}, indent=2) + "\n"
+            write_whole(options.json, lambda file, text=text: file.write_text(text, "utf-8"))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pages import browser, explorer, family, opened  # noqa: F401  # fixtures
 from serving import Server, serving
 
 import dpmpn

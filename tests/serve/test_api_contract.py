@@ -24,7 +24,7 @@ MODES = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
 def test_requests_made_up_from_the_description(server: Server, mode: GenerationMode) -> None:
     described = schemathesis.openapi.from_url(f"{server.url}/api/openapi.json")
     operations = [found.ok() for found in described.get_all_operations()]
-    assert len(operations) == 17
+    assert len(operations) >= 17
     for operation in operations:
         if mode is GenerationMode.POSITIVE or _has_parameters(operation):
             _fuzz(operation, mode)

@@ -26,8 +26,8 @@ DISTRACTORS = ("friend_of", "works_with", "married_to", "lives_in")
 _WOMEN = ("Ada", "Clara", "Edith", "Flora", "Greta", "Ida", "Judith", "Lena", "Maria", "Nora", "Rosa", "Vera")
 _MEN = ("Albert", "Bruno", "Carl", "David", "Emil", "Felix", "Hugo", "Jonas", "Leo", "Max", "Oscar", "Paul")
 _GENERATIONS = 4
-_CHILDREN = (2, 3, 3)  # of a couple
-_OF_BOTH = 0.2  # of them; the others are of one of the two, so that marriage proves no parent
+_CHILDREN = (4, 5)  # of a couple
+_OF_BOTH = 0.1  # of them; the others are of one of the two, so that marriage proves no parent
 _BROTHERS_STATED = 0.6  # so that common parents prove no brother
 _HELD_OUT = {"valid": 0.1, "test": 0.2}  # of the facts of each rule
 
@@ -46,10 +46,10 @@ class PlantedRules:
     def dataset(self, derived_in_graph: bool = False) -> Dataset:
         """The graph of the stated facts, and the derived ones as the questions that are asked on it.
 
-        Derived facts are no edges, so they are no shortcuts. One other way is sure: who marries in has no parents or
-        brothers here, so where a question backwards has an answer, a parent's spouse leads there too. With
-        `derived_in_graph` it is an ordinary dataset: derived facts of train are edges, so that a sister's grandparent
-        is one more reason, and all facts are asked for in training.
+        Derived facts are no edges, so they are no shortcuts, and no other chain of up to four facts is sure: the best
+        ones lead over brothers and sisters, who often have the same parents. With `derived_in_graph` it is an ordinary
+        dataset: derived facts of train are edges, so that a sister's grandparent is one more reason, and all facts
+        are asked for in training.
         """
         train, valid, test = (self.splits[split] for split in SPLITS)
         whole = dataset_from_tuples([*self.stated, *train], valid, test, self.name)
@@ -77,12 +77,16 @@ class PlantedRules:
 
 
 def family_graph(n_families: int = 40, seed: int = 0) -> PlantedRules:
-    """Families of four generations, their trades and towns, and what the rules derive; a seed makes the same again."""
-    if n_families < 1:
-        raise DataError(f"{n_families} families have no facts; ask for at least 1")
-    world = _World(np.random.default_rng(seed))
-    for _ in range(n_families):
-        world.add_family()
+    """Families that marry into one another for four generations, their trades and towns, and what the rules derive.
+
+    A family begins with a couple; a seed makes the same again.
+    """
+    if n_families < 2:
+        raise DataError(
+            f"nobody could marry into another family with {n_families}; ask for at least 2 families"
+        )
+    world = _World(np.random.default_rng(seed), [[] for _ in range(n_families)])
+    world.add_generations()
     world.add_trades()
     world.add_distractors()
     stated = tuple(world.facts)
@@ -135,20 +139,20 @@ class _World:
     """People, places and the facts stated of them, as they are drawn."""
 
     rng: np.random.Generator
+    families: list[list[str]]  # who was born into each
     facts: dict[Fact, None] = field(default_factory=dict)  # in order, each once
     people: list[str] = field(default_factory=list)
-    families: list[list[str]] = field(default_factory=list)
+    family_of: dict[str, int] = field(default_factory=dict)
 
     def state(self, head: str, relation: str, tail: str) -> None:
         if head != tail:
             self.facts[head, relation, tail] = None
 
-    def add_family(self) -> None:
-        """Couples and their children; who marries in has no parents here."""
-        self.families.append([])
-        generation = [self._person()]
+    def add_generations(self) -> None:
+        """Founding couples, their children, and so on; both of a later couple have parents and may have brothers."""
+        couples = [(self._person(i, man=True), self._person(i, man=False)) for i in range(len(self.families))]
         for _ in range(_GENERATIONS - 1):
-            generation = [child for parent in generation for child in self._children(parent)]
+            couples = self._couples([child for couple in couples for child in self._children(*couple)])
 
     def add_trades(self) -> None:
         """Masters, workshops and where they are; half of the masters and a third of the workshops lead nowhere."""
@@ -178,25 +182,32 @@ class _World:
     def _towns(self) -> list[str]:
         return [f"Town {i}" for i in range(max(len(self.people) // 10, 2))]
 
-    def _children(self, parent: str) -> list[str]:
-        partner = self._person(man=not _is_man(parent))
-        self.state(parent, "married_to", partner)
-        children = [self._person() for _ in range(self._any(_CHILDREN))]
+    def _couples(self, generation: list[str]) -> list[tuple[str, str]]:
+        """Men and women of one generation at random; two of one family stay single."""
+        people = self._some(generation, len(generation))
+        men, women = ([person for person in people if _is_man(person) == man] for man in (True, False))
+        pairs = zip(men, women, strict=False)
+        return [(man, woman) for man, woman in pairs if self.family_of[man] != self.family_of[woman]]
+
+    def _children(self, man: str, woman: str) -> list[str]:
+        couple = self._some((man, woman), 2)
+        self.state(couple[0], "married_to", couple[1])
+        children = [self._person(self.family_of[man]) for _ in range(self._any(_CHILDREN))]
         for child in children:
-            one = (self._any((parent, partner)),)
-            for of in (parent, partner) if self.rng.random() < _OF_BOTH else one:
-                self.state(of, "parent_of", child)
+            for parent in couple if self.rng.random() < _OF_BOTH else [self._any(couple)]:
+                self.state(parent, "parent_of", child)
         for brother in filter(_is_man, children):
             for other in children:
                 if self.rng.random() < _BROTHERS_STATED:
                     self.state(brother, "brother_of", other)
         return children
 
-    def _person(self, man: bool | None = None) -> str:
+    def _person(self, family: int, man: bool | None = None) -> str:
         man = bool(self.rng.random() < 0.5) if man is None else man
         person = f"{self._any(_MEN if man else _WOMEN)} {len(self.people)}"
         self.people.append(person)
-        self.families[-1].append(person)
+        self.families[family].append(person)
+        self.family_of[person] = family
         return person
 
     def _any(self, among: Sequence[Any]) -> Any:

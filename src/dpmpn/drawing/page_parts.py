@@ -1,5 +1,6 @@
 """The words of the page in HTML: question, answer, captions, legend, paths, steps and tables."""
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
@@ -172,7 +173,9 @@ def _table(caption: str, columns: Sequence[str], rows: Iterable[tuple]) -> str: 
 
 
 def _name(name: str) -> str:
-    return f"<bdi>{escape(plain(name))}</bdi>"
+    """A name; a long one may be broken where its parts meet."""
+    parts = re.split(r"(?<=[_/])(?=[^_/])|(?=\.\D)", plain(name))
+    return f"<bdi>{'<wbr>'.join(map(escape, parts))}</bdi>"
 
 
 def _count(n: int, one: str, many: str = "") -> str:

@@ -38,6 +38,7 @@ class Explorer:
         self.reasoner, self.counts = reasoner, Counts()
         self.card = model_card(reasoner, run_dir, limits)
         _ = reasoner.stated  # made once, for all questions
+        _warm_up(reasoner)
         self.asking = Asking(reasoner, self.counts, limits.waiting_questions)
         self.quick = Desk("lookups", 2, limits.waiting_lookups, self.counts)
         # One thread: telling and drawing hold the interpreter's lock, and the engine needs it, too.
@@ -45,22 +46,22 @@ class Explorer:
         self.lookups = Lookups(reasoner.graph)
         self.naming = Naming(reasoner.graph, self.quick)
 
-    async def warm_up(self) -> None:
-        """Ask and explain something, so that the first person need not wait for kernels and helper processes."""
-        graph = self.reasoner.graph
-        edges = np.linspace(0, graph.n_edges - 1, min(16, graph.n_edges)).astype(np.int64)
-        heads, relations = graph.edge_heads(edges).tolist(), graph.relations[edges].tolist()
-        questions = [(head, relation, False) for head, relation in zip(heads, relations, strict=True)]
-        await self.asking.ask_all(questions)
-        for question in questions[:1]:
-            asked = await self.asking.ask(question, traced=True)
-            await self.slow.do(explained, self.reasoner, asked, None)
-
     def close(self) -> None:
         """Finish what was begun, and end all threads."""
         self.asking.close()
         self.quick.close()
         self.slow.close()
+
+
+def _warm_up(reasoner: Reasoner) -> None:
+    """Ask and explain something, so that the first person need not wait for kernels and helper processes."""
+    graph = reasoner.graph
+    edges = np.linspace(0, graph.n_edges - 1, min(16, graph.n_edges)).astype(np.int64)
+    heads, relations = graph.edge_heads(edges).tolist(), graph.relations[edges].tolist()
+    questions = [(head, relation, False) for head, relation in zip(heads, relations, strict=True)]
+    reasoner.ask(questions, traced=False)
+    for asked in reasoner.ask(questions[:1]):
+        explained(reasoner, asked, None)
 
 
 def make_app(
@@ -70,7 +71,6 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await explorer.warm_up()
         yield
         explorer.close()
 

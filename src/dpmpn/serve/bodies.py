@@ -232,6 +232,7 @@ class Picture(BaseModel):
     """An explanation as the page shows it; what `html` and `data` hold may change with the page."""
 
     answer: Named
+    description: str | None
     verdict: str
     html: str
     data: dict[str, Any]

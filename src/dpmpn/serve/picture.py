@@ -21,9 +21,11 @@ def picture_of(explanation: "Explanation", full: bool) -> dict[str, Any]:
     from dpmpn.drawing.page_parts import answer_told
 
     html, data = draw_fragment(explanation, with_full=full)
+    names = explanation.graph.entities
     subgraphs = {"pruned": explanation.pruned, "full": explanation.full}
     return {
         "answer": {"name": explanation.answer.answer, "label": explanation.answer.label},
+        "description": names.describe(names.id(explanation.answer.answer)),
         "verdict": answer_told(explanation.answer),
         "html": html,
         "data": data,

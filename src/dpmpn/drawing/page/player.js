@@ -344,5 +344,5 @@ export function makePlayer(root, data, { view: firstView = "pruned", t: firstT =
   connect();
   for (const element of every(".views, .controls, #detail")) element.hidden = false;
   showView(views[firstView] ? firstView : "pruned");
-  return { state, showView, show, end };
+  return { state, showView, show, choosePath, end };
 }

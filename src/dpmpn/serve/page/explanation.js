@@ -17,12 +17,11 @@ export async function showExplanation(view, answer, signal, hears) {
   if (!isShown) {
     const picture = await post("/api/v1/picture", { head, relation, inverse, answer, full }, signal);
     if (signal.aborted) return;
-    const isAnother = key !== shown.key;
-    draw(view, picture, hears);
+    const isAnother = key !== shown.key, before = isAnother ? { t: step, path: null } : { ...shown.player.state };
+    draw(view, picture, before, hears);
     shown.key = key;
     if (isAnother) announce(`Explanation of ${clean(picture.answer.label)}. ${byId("verdict").textContent}`);
-  }
-  apply(full ? "full" : "pruned", step);
+  } else apply(full ? "full" : "pruned", step);
 }
 
 export function forgetExplanation() {
@@ -37,8 +36,10 @@ function apply(view, step) {
   if (state.t !== t) show(t);
 }
 
-function draw(view, picture, hears) {
-  const { html, data, answer, verdict } = picture, room = byId("explanation");
+// `before` is what was looked at, where the same is drawn again with more in it.
+function draw(view, picture, before, hears) {
+  const { html, data, answer, description, verdict } = picture, room = byId("explanation");
+  const focused = room.contains(document.activeElement) ? document.activeElement.dataset.view : null;
   shown.player?.end();
   const content = made("div", { class: "content" });
   // The server escapes every name in it, and the page's policy lets no script of it run.
@@ -46,22 +47,25 @@ function draw(view, picture, hears) {
   const title = made("h2", { id: "explanation-title", tabindex: "-1" }, "Why ", named(answer.label), "?");
   const told = made("p", { id: "verdict" });
   told.innerHTML = verdict;
-  content.querySelector(".beside").prepend(made("section", { id: "card", "aria-label": "An entity of the picture", hidden: true }));
+  content.querySelector("#paths").before(made("section", { id: "card", "aria-label": "An entity of the picture", hidden: true }));
   room.replaceChildren(made("div", { class: "titled" }, title, files(view, answer.name)), told, content);
+  if (description) told.before(made("p", { class: "small" }, named(answer.label), ": ", named(description)));
   shown.picture = picture;
   shown.player = makePlayer(content, data, {
     view: view.full ? "full" : "pruned",
-    t: view.step === null ? null : Math.min(view.step, data.steps),
+    t: before.t === null ? null : Math.min(before.t, data.steps),
     onChange: ({ view: name, t }) => hears.onLook({ full: name === "full", step: t }),
-    onMissing: () => hears.onLook({ full: true, step: shown.player.state.t }),
+    onMissing: hears.onFull,
     onNode: (name, place, group) => showCard(picture.names[name][place], group, hears),
   });
   for (const figure of content.querySelectorAll("figure")) makeZoom(figure);
+  if (before.path !== null) shown.player.choosePath(before.path);
+  if (focused) content.querySelector(`button[data-view=${focused}]`).focus();
 }
 
 // ---- The card of a node
 
-async function showCard(name, group, { onAsk, onWhyNot, onAnswer }) {
+async function showCard(name, group, { onAsk, onWhyNot }) {
   const card = byId("card");
   const close = () => {
     card.hidden = true;
@@ -73,16 +77,16 @@ async function showCard(name, group, { onAsk, onWhyNot, onAnswer }) {
   const label = clean(group.getAttribute("aria-label")), isAnswer = name === shown.picture.answer.name;
   const title = made("h3", { id: "card-title", tabindex: "-1" }, named(label));
   const actions = made("p", { class: "actions" }, button(() => onAsk(name), "Ask from here"));
-  if (!isAnswer) actions.append(button(() => onAnswer(name), "Why this one?"), button(() => onWhyNot(name), "Why not this one?"));
+  if (!isAnswer) actions.append(button(() => onWhyNot(name), "Why not this one?"));
   const told = made("div", { "aria-busy": "true" }, made("p", { class: "small" }, "Reading its facts…"));
-  card.replaceChildren(made("div", { class: "titled" }, title, closing), actions, told);
+  card.replaceChildren(made("div", { class: "titled tight" }, title, closing), actions, told);
   card.hidden = false;
   title.focus({ preventScroll: true });
   card.scrollIntoView({ block: "nearest" });
   try {
     told.replaceChildren(...entityParts(await lookUp(name), (other) => onAsk(other.name)));
   } catch (error) {
-    showProblem(told, sentenceOf(error), button(() => showCard(name, group, { onAsk, onWhyNot, onAnswer }), "Try again"));
+    showProblem(told, sentenceOf(error), button(() => showCard(name, group, { onAsk, onWhyNot }), "Try again"));
   }
   told.removeAttribute("aria-busy");
 }

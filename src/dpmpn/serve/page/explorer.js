@@ -27,11 +27,10 @@ function go(next) {
   return show(next);
 }
 
-// Another look at the same: nothing to go back to.
+// Another look at the same: nothing to go back to, and nothing to ask for.
 function look(changes) {
   view = { ...view, ...changes };
   replace(view);
-  return show(view);
 }
 
 async function show(next) {
@@ -104,10 +103,12 @@ async function showResult(signal) {
   const { head, relation, inverse, isNew } = view, question = { head, relation, inverse };
   const key = JSON.stringify([head, relation, inverse, isNew, top]);
   if (key !== asked) {
-    if (JSON.stringify([head, relation, inverse]) !== JSON.stringify(JSON.parse(asked || "[]").slice(0, 3))) top = TOP;
+    const isAnother = JSON.stringify([head, relation, inverse]) !== JSON.stringify(JSON.parse(asked || "[]").slice(0, 3));
+    if (isAnother) top = TOP;
     reply = await waitingIn("main", () => post("/api/v1/ask", { ...question, top, new: isNew }, signal));
     if (signal.aborted) return;
     asked = JSON.stringify([head, relation, inverse, isNew, top]);
+    if (isAnother) forgetExplanation();
     showReply();
   }
   const { head_label, relation_label } = reply.question;
@@ -124,7 +125,7 @@ function showReply() {
   showAnswers(reply, {
     isNew: view.isNew,
     top,
-    onAnswer: (answer) => go({ ...view, answer, step: null }),
+    onAnswer: goToAnswer,
     onNew: (isNew) => go({ ...view, isNew, answer: "", step: null }).then(() => byId("new").focus()),
     onMore: () => {
       top = top < 50 ? 50 : 1000;
@@ -137,14 +138,26 @@ function showReply() {
 
 const hears = {
   onLook: look,
+  onFull: () => {
+    look({ full: true });
+    show(view);
+  },
   onAsk: (head) => go(viewOf({ head })),
   onWhyNot: (whyNot) => go({ ...view, whyNot }),
-  onAnswer: (answer) => go({ ...view, answer, step: null }),
 };
+
+async function goToAnswer(answer) {
+  await go({ ...view, answer, step: null });
+  const title = byId("explanation-title");
+  if (!title || !matchMedia("(max-width: 52rem)").matches) return;
+  title.focus({ preventScroll: true }); // it stands below the answers
+  title.scrollIntoView();
+}
 
 async function showWhy(answer, signal) {
   const room = byId("explanation");
   if (!answer) return forgetExplanation();
+  const waiting = setTimeout(() => room.childElementCount || room.append(made("p", { class: "small" }, "Drawing how it came to this answer…")), SLOW);
   try {
     await waitingIn("explanation", () => showExplanation(view, answer, signal, hears));
   } catch (error) {
@@ -156,6 +169,8 @@ async function showWhy(answer, signal) {
     const others = error.near?.map((name) => button(() => go({ ...view, answer: name }), named(name))) ?? [];
     if (!actions.length && !others.length) actions.push(button(() => show(view), "Try again"));
     showProblem(room, words, ...actions, ...others);
+  } finally {
+    clearTimeout(waiting);
   }
 }
 

@@ -6,7 +6,7 @@ import { byId, clean, count, made, named, questionParts, questionText } from "./
 
 const MOST_FOUND = 12;
 const MOST_OFFERED = 200; // relations in the list at a time; typing narrows them
-const TITLES = { head: "It has facts for", like: "Others like it have", other: "All others" };
+const TITLES = { head: "It has facts for these", like: "Others like it have facts for these", other: "All others" };
 
 const fold = (text) => text.toLowerCase().replaceAll("_", " ").trim();
 
@@ -21,8 +21,9 @@ export function entityCombobox(input, hears) {
 }
 
 function foundParts({ name, label, description, facts }) {
-  const more = [name === label ? "" : clean(name), description ? clean(description) : "", count(facts, "fact")];
-  return [named(label, "label"), made("small", {}, more.filter(Boolean).join(" · "))];
+  const more = [name === label ? "" : clean(name), description ? clean(description) : ""].filter(Boolean).join(" · ");
+  const parts = [named(label, "label"), made("small", {}, count(facts, "fact"))];
+  return more ? [...parts, made("small", { class: "more" }, more)] : parts;
 }
 
 const offered = { head: null, relations: null };
@@ -57,8 +58,10 @@ export function makeForm({ onHead, onAsk }) {
     ],
   });
 
-  const fits = (offer, text) => [offer.label, offer.name].some((name) => fold(name).includes(text))
-    || fold(questionText(headWords(), offer.label, offer.inverse)).includes(text);
+  // What is typed is part of a relation's name or, with a question mark, of the question's words.
+  const fits = (offer, text) => text.includes("?")
+    ? fold(questionText(headWords(), offer.label, offer.inverse)).includes(text)
+    : [offer.label, offer.name].some((name) => fold(name).includes(text));
 
   async function offersNow(signal) {
     try {

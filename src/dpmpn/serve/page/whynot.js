@@ -8,7 +8,7 @@ export async function showWhyNot(question, candidate, signal, onClose) {
   const { why_not, text } = await post("/api/v1/why-not", { ...question, candidate }, signal);
   if (signal.aborted) return;
   const title = made("h2", { id: "why-not-title", tabindex: "-1" }, "Why not ", named(why_not.label), "?");
-  const parts = [made("div", { class: "titled" }, title, closing(onClose)), made("p", { class: "why-not" }, clean(text))];
+  const parts = [made("div", { class: "titled tight" }, title, closing(onClose)), made("p", { class: "why-not" }, clean(text))];
   if (why_not.attention?.some((part) => part > 0)) parts.push(...bars(why_not));
   room.replaceChildren(...parts);
   room.hidden = false;

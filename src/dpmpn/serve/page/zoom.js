@@ -18,7 +18,7 @@ export function makeZoom(figure) {
     element.setAttribute("aria-label", words);
     element.title = words;
   }
-  figure.prepend(made("div", { class: "zoom", role: "group", "aria-label": "Zoom" }, into, out, whole));
+  figure.append(made("div", { class: "zoom", role: "group", "aria-label": "Zoom" }, into, out, whole));
 
   const within = (value, low, high) => Math.min(Math.max(value, low), high);
 
