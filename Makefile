@@ -1,12 +1,14 @@
 # make demo: install, train on the bundled graph, measure it, ask three questions and list missing facts
+# make explore: ask the demo's model in the browser, and see why (PORT=8000)
 # make test: install and run all tests
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 DEMO := runs/demo
+PORT := 8000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test install postgresql chromium
+.PHONY: help demo explore test install postgresql chromium
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -23,6 +25,11 @@ install: .venv/installed
 demo: install
 	@rm -rf $(DEMO)
 	@BIN=$(BIN) RUN=$(DEMO) sh examples/demo.sh
+
+# The model is trained first if the demo was not run yet.
+explore: install
+	@test -e $(DEMO)/best.json || $(BIN)/dpmpn train countries --out $(DEMO)
+	@$(BIN)/dpmpn serve $(DEMO) --port $(PORT)
 
 # One test reads facts from a PostgreSQL that it starts itself.
 postgresql:

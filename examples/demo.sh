@@ -23,6 +23,7 @@ say "4. The most probable facts that the graph does not state; those of validati
 
 say "What to try next"
 cat <<NEXT
+  make explore                                                       ask it in the browser, and see why
   .venv/bin/dpmpn predict $RUN French official_language --inverse    which countries might be missing?
   .venv/bin/dpmpn evaluate $RUN --per-relation                       what is easy, what is hard?
   .venv/bin/dpmpn import FACTS.csv --out graphs/mine                 your own facts, of nearly any format

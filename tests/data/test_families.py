@@ -19,6 +19,11 @@ def planted() -> PlantedRules:
     return family_graph(12, seed=3)
 
 
+@pytest.fixture(scope="module")
+def wide() -> PlantedRules:
+    return family_graph(40, seed=3)
+
+
 def pairs(planted: PlantedRules, relation: str) -> set[tuple[str, str]]:
     return {(head, tail) for head, of, tail in planted.stated if of == relation}
 
@@ -28,7 +33,7 @@ def chains_that_lead_to_answers(
 ) -> dict[tuple[str, ...], float]:
     """Chains of facts from heads that have an answer, and how often they are right.
 
-    For each chain of up to three facts, or four without friends, colleagues and homes, that finds answers of at least
+    For each chain of up to two facts, or four without friends, colleagues and homes, that finds answers of at least
     a twentieth of the heads: of what it leads to from a head, the part that is an answer; mean over the heads that it
     leads on from. As in an explanation, nobody is visited twice.
     """
@@ -38,7 +43,7 @@ def chains_that_lead_to_answers(
     right = np.array(
         [(id_of(h), id_of(t))[:: -1 if inverse else 1] for h, r, t in planted.proofs if r == rule]
     )
-    heads = np.random.default_rng(0).permutation(np.unique(right[:, 0]))[:150]
+    heads = np.random.default_rng(0).permutation(np.unique(right[:, 0]))[:100]
     random = np.array(
         [names.name(i).startswith(("friend", "works_with", "lives")) for i in range(len(names))]
     )
@@ -47,7 +52,7 @@ def chains_that_lead_to_answers(
     for length in range(1, 5):
         edges, before = out_edges(graph, visited[:, -1])
         new = (visited[before] != graph.tails[edges, None]).all(1)
-        if length == 4:
+        if length > 2:
             plain = ~np.isin(
                 chain, [c for c in np.unique(chain) if random[list(relations_of(c, names))].any()]
             )
@@ -127,12 +132,14 @@ def test_judging_counts_facts_of_any_proof_as_right_and_the_best_proof_as_found(
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("inverse", [False, True])
-def test_where_there_is_an_answer_no_other_chain_is_sure(rule: str, inverse: bool) -> None:
+def test_where_there_is_an_answer_no_other_chain_is_sure(
+    wide: PlantedRules, rule: str, inverse: bool
+) -> None:
     """The best rivals lead over brothers and sisters, who have the same parents more often than others."""
-    found = chains_that_lead_to_answers(family_graph(40, seed=3), rule, inverse)
+    found = chains_that_lead_to_answers(wide, rule, inverse)
     chain = tuple(f"{name}_inv" for name in reversed(RULES[rule])) if inverse else RULES[rule]
     assert found.pop(chain) == 1
-    assert max(found.values()) < 0.8
+    assert max(found.values(), default=0) < 0.8
 
 
 def test_who_marries_has_parents_and_brothers_unless_a_founder(planted: PlantedRules) -> None:

@@ -75,6 +75,12 @@ class Opened:
         if text is not None:
             expect(found).to_contain_text(text, timeout=15_000)
 
+    def has(self, selector: str, count: int) -> None:
+        """Wait until there are so many of something."""
+        from playwright.sync_api import expect
+
+        expect(self.page.locator(selector)).to_have_count(count, timeout=15_000)
+
     def explained(self, label: str) -> None:
         """Wait until an answer is explained."""
         self.sees("#explanation-title", f"Why {label}?")

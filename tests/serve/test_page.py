@@ -95,11 +95,11 @@ def test_one_click_asks_an_example_and_new_answers_can_be_had_alone(opened: Open
     page.goto(f"{page.url_begin}/?head=c1&relation=father")
     page.sees(".answers .known", "in the graph")
     page.check("#new")
-    page.wait_for_function("!document.querySelector('.answers .known')")
+    page.has(".answers .known", 0)
     assert page.view["new"] == "1" and page.focused() == "new"
     page.sees("#explanation-title")
     page.get_by_text("Show more answers").click()
-    page.wait_for_function("document.querySelectorAll('.answers button').length > 10")
+    page.sees(".answers li:nth-child(11)")
 
 
 def test_the_answers_are_shown_before_the_picture_is_asked_for(opened: Open) -> None:
@@ -194,7 +194,7 @@ def test_why_not_is_asked_for_a_typed_entity_and_for_a_node(opened: Open) -> Non
     page.sees("#why-not-told .why-not", "Father 2")
     assert page.view["why-not"] == "f2" and page.focused() == "why-not-title"
     page.get_by_label("Close why not").click()
-    page.wait_for_function("document.getElementById('why-not-told').hidden")
+    page.has("#why-not-told[hidden]", 1)
     assert "why-not" not in page.view
     others = page.locator("figure[data-view=pruned] .node")
     answer = first_answer(page)

@@ -50,7 +50,7 @@ def test_a_narrow_page_does_not_scroll_sideways(opened: Open) -> None:
     page.sees("#explanation-title")
     page.locator(".answers button").nth(1).tap()
     page.explained(page.locator(".answers .label").nth(1).inner_text())
-    page.wait_for_function("document.getElementById('explanation-title').getBoundingClientRect().top < 300")
+    assert page.locator("#explanation-title").bounding_box()["y"] < 300
     page.click("#model summary")
     page.sees("#model-card")
     assert not page.scrolls_sideways()
@@ -62,7 +62,7 @@ def test_landmarks_and_headings_are_there(opened: Open) -> None:
     for role in ("banner", "search", "main", "contentinfo"):
         assert page.get_by_role(role).count() == 1, role
     assert page.locator("h1").count() == 1
-    page.wait_for_function("document.getElementById('status').textContent.includes('Explanation of')")
+    page.has("#status:has-text('Explanation of')", 1)
 
 
 def test_the_policy_is_strict_and_all_files_are_the_servers_own(opened: Open) -> None:

@@ -140,10 +140,10 @@ def test_a_server_that_is_gone_is_told_and_tried_again(opened: Open, family: tup
         page.sees("#explanation-title")
         server.stop.set()
         server.thread.join(20)
-        page.locator(".answers button").nth(1).click()
-        page.sees("#notice", "The server does not answer. Is it still running?")
         page.click("figure .node >> nth=0")
         page.sees("#card .notice", "does not answer")
+        page.locator(".answers button").nth(1).click()
+        page.sees("#notice", "The server does not answer. Is it still running?")
         page.click("#notice button")  # still gone
         page.sees("#notice", "does not answer")
 

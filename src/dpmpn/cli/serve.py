@@ -11,7 +11,7 @@ import typer
 from dpmpn.cli.changed_facts import Added, Removed, changed
 from dpmpn.cli.output import Output, complain
 from dpmpn.cli.settings import with_settings
-from dpmpn.cli.signals import stoppable
+from dpmpn.cli.signals import Ended, stoppable
 from dpmpn.errors import ConfigError, DpmpnError
 from dpmpn.reasoner import Reasoner
 
@@ -115,6 +115,8 @@ def _serve_together(
         try:
             with stoppable() as told:
                 _serve(loaded(first), run_dir, host, token, taken, lambda: told() or is_alone(), ready)
+        except Ended as end:
+            return end.exit_code
         except DpmpnError as error:
             complain(str(error))
             return 2

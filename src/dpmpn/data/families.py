@@ -164,7 +164,7 @@ class _World:
         for at, workshop in enumerate(workshops):
             if at % 3:
                 self.state(workshop, "located_in", self._any(self._towns))
-        for person in self._some(self.people, n // 2):
+        for person in self.people:
             for master in self._some(masters, 2):
                 self.state(person, "apprenticed_to", master)
 

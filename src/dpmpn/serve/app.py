@@ -1,7 +1,7 @@
 """The routes of the HTTP API: what can be asked, and what answers it."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
@@ -65,7 +65,10 @@ def _warm_up(reasoner: Reasoner) -> None:
 
 
 def make_app(
-    explorer: Explorer, token: str | None = None, hosts: set[str] | None = None, limits: Limits = LIMITS
+    explorer: Explorer,
+    token: str | None = None,
+    is_meant: Callable[[str], bool] = lambda _: True,
+    limits: Limits = LIMITS,
 ) -> Guard:
     """The application that serves a model; it closes the explorer when it ends."""
 
@@ -89,7 +92,7 @@ def make_app(
     _add_lookups(app, explorer)
     _add_questions(app, explorer)
     _add_explanations(app, explorer)
-    guard = Guard(app, explorer.counts, set(), token, hosts, limits)
+    guard = Guard(app, explorer.counts, set(), token, is_meant, limits)
     _add_health(app, explorer, guard)
     _add_page(app)
     describe(app, has_token=token is not None)

@@ -46,13 +46,13 @@ class Guard:
         counts: "Counts",
         routes: Collection[str],
         token: str | None = None,
-        hosts: Collection[str] | None = None,
+        is_meant: Callable[[str], bool] = lambda _: True,
         limits: Limits = LIMITS,
     ) -> None:
         self._app, self._counts, self._limits = app, counts, limits
         self.routes = routes  # those that are counted by their own names
         self._token = _digest(token.encode()) if token else None
-        self._hosts = hosts  # None: any
+        self._is_meant = is_meant  # by the name in the Host header
         self.in_flight, self.stopping = 0, False
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -89,10 +89,10 @@ class Guard:
     def _check(self, scope: MutableMapping[str, Any]) -> None:
         """Refuse what is not to be answered at all."""
         path, headers = scope["path"], dict(scope["headers"])
-        if self._hosts is not None and _host(headers.get(b"host", b"")) not in self._hosts:
+        if not self._is_meant(_host(headers.get(b"host", b""))):
             raise Problem(
                 "invalid_request",
-                f"this server is not at that name; open it as {' or '.join(sorted(self._hosts))}",
+                "this server is not called that; open it under the address it printed",
                 status=400,
             )
         if path.startswith("/api") or path == "/metrics":
@@ -165,18 +165,19 @@ class _Answer:
         await self._send(message)
 
 
-def allowed_hosts(host: str, has_token: bool) -> set[str] | None:
-    """The names that a server bound to `host` answers to; None for any.
+def allowed_hosts(host: str, has_token: bool) -> Callable[[str], bool]:
+    """Whether a server bound to `host` is meant by the name in a request.
 
     A page of another site can have its own name lead here, and its script would then read all answers. A token
-    keeps it out, too.
+    keeps it out, too, and an address is no such name.
     """
     names = {"localhost", "127.0.0.1", "::1", host.lower()}
     if is_loopback(host):
-        return names
+        return names.__contains__
     if has_token:
-        return None
-    return names | _own_names() | _own_addresses()
+        return lambda _: True
+    names |= {name.lower() for name in (socket.gethostname(), socket.getfqdn())}
+    return lambda name: name in names or _is_address(name)
 
 
 def is_loopback(host: str) -> bool:
@@ -187,15 +188,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _own_names() -> set[str]:
-    return {name.lower() for name in (socket.gethostname(), socket.getfqdn())}
-
-
-def _own_addresses() -> set[str]:
+def _is_address(name: str) -> bool:
     try:
-        return {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)}
-    except OSError:
-        return set()
+        return bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
 
 
 def _host(header: bytes) -> str:

@@ -5,6 +5,7 @@ import select
 import signal
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -78,6 +79,8 @@ class Processes:
             os.setpgid(0, 0)  # a Ctrl-C is for the one that watches
             os.close(self._gone)
             code = self._serve(first, lambda: void(os.write(self._tell, b"+")), self._is_alone)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
 

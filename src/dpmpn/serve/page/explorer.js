@@ -52,7 +52,8 @@ function reveal(state, title) {
   for (const id of ["start", "about", "result"]) byId(id).hidden = id !== state;
   document.title = title ? `${title} – dpmpn explorer` : "dpmpn explorer";
   // What had the focus may be gone.
-  if (document.activeElement === document.body && hasBegun) byId(state === "result" ? "answers-title" : `${state}-title`)?.focus({ preventScroll: true });
+  const { activeElement: focused } = document, isLost = focused === document.body || focused.closest("[hidden]");
+  if (isLost && hasBegun) byId(state === "result" ? "answers-title" : `${state}-title`)?.focus({ preventScroll: true });
 }
 let hasBegun = false;
 
