@@ -157,8 +157,8 @@ class _World:
     def add_trades(self) -> None:
         """Masters, workshops and where they are; half of the masters and a third of the workshops lead nowhere."""
         n = len(self.people)
-        masters = self._some(self.people, n // 6)
-        workshops = [f"Workshop {i}" for i in range(n // 12)]
+        masters = self._some(self.people, n // 3)
+        workshops = [f"Workshop {i}" for i in range(n // 6)]
         for master in masters[::2]:
             self.state(master, "works_at", self._any(workshops))
         for at, workshop in enumerate(workshops):
@@ -180,7 +180,7 @@ class _World:
 
     @property
     def _towns(self) -> list[str]:
-        return [f"Town {i}" for i in range(max(len(self.people) // 10, 2))]
+        return [f"Town {i}" for i in range(max(len(self.people) // 4, 2))]
 
     def _couples(self, generation: list[str]) -> list[tuple[str, str]]:
         """Men and women of one generation at random; two of one family stay single."""

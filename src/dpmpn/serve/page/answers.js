@@ -56,7 +56,7 @@ function newSwitch(isNew, onNew) {
 }
 
 function whyNotForm(onWhyNot) {
-  const input = made("input", { id: "candidate", type: "text", placeholder: "another name", maxlength: "4096", spellcheck: "false", "aria-describedby": "candidate-problem" });
+  const input = made("input", { id: "candidate", type: "text", placeholder: "a name", maxlength: "4096", spellcheck: "false", "aria-describedby": "candidate-problem" });
   const form = made(
     "form", { id: "why-not", autocomplete: "off", novalidate: true, "aria-label": "Why not another answer" },
     made("label", { for: "candidate" }, "Why not …?"),

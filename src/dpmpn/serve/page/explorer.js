@@ -46,6 +46,7 @@ async function show(next) {
   } catch (error) {
     if (!signal.aborted && !isAbort(error)) tellProblem(error);
   }
+  showModel().catch(() => {}); // when it is missing, more than this has been told
 }
 
 function reveal(state, title) {
@@ -61,9 +62,13 @@ async function showStart(signal) {
   form.setHead("", "");
   form.setRelation("", "", false);
   reveal("start", "");
+  await fillStart(signal);
+}
+
+async function fillStart(signal) {
   const room = byId("examples");
   if (room.childElementCount) return;
-  const [{ dataset, examples }, entities] = await Promise.all([modelCard(signal), get("/api/v1/entities", { q: "", limit: 8 }, signal)]);
+  const [{ dataset, examples }, entities] = await Promise.all([modelCard(), get("/api/v1/entities", { q: "", limit: 8 }, signal)]);
   const questions = examples.map(({ head_label, relation_label, ...question }) =>
     chip(viewOf(question), ...questionParts(head_label, relation_label, question.inverse)));
   const words = dataset.test + dataset.valid ? "Questions with an answer that was kept from the model" : "Questions to begin with";
@@ -208,10 +213,21 @@ async function waitingIn(id, work) {
   }
 }
 
+// Answers to another question would be misleading: help to begin stands in their place.
+function hideOthers() {
+  const shown = JSON.parse(asked || "[]");
+  if (!byId("result").hidden && [view.head, view.relation, view.inverse].every((part, at) => part === shown[at])) return;
+  for (const id of ["about", "result"]) byId(id).hidden = true;
+  byId("start").hidden = false;
+  fillStart(showing.signal).catch(() => {});
+}
+
 function tellProblem(error) {
   const again = button(() => show(view), "Try again");
+  hideOthers();
   if (error.code === "unknown_entity" || error.code === "ambiguous_name") {
     form.setHead(view.head, view.head);
+    form.setRelation(view.relation, view.relation, view.inverse);
     const said = error.code === "ambiguous_name" ? `Several are called “${clean(view.head)}”. Which one is meant?`
       : `Nothing is called “${clean(view.head)}”.${error.near.length ? " Did you mean:" : " Type a part of the name, and choose from the list."}`;
     fieldProblem("head", said, error.near, (name) => go({ ...view, head: name }));
@@ -236,7 +252,7 @@ byId("home").addEventListener("click", (event) => {
 });
 
 async function begin() {
-  await Promise.all([show(readView()), showModel().catch(() => {})]);
+  await show(readView());
   hasBegun = true;
 }
 begin();

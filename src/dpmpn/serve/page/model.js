@@ -2,14 +2,21 @@
 import { get } from "./api.js";
 import { byId, clean, count, made } from "./words.js";
 
-const METRICS = { mrr: "MRR", hits_at_1: "Hits@1", hits_at_3: "Hits@3", hits_at_10: "Hits@10", mean_rank: "mean rank", average_precision: "average precision" };
+const METRICS = { mrr: "MRR", hits_at_1: "Hits@1", hits_at_3: "Hits@3", hits_at_10: "Hits@10" };
 
-let card = null;
+let card = null; // or the promise of it
 
-// Kept: it does not change while a server runs.
-export const modelCard = async (signal) => (card ??= await get("/api/v1/model", {}, signal));
+// Asked for once: it does not change while a server runs.
+export function modelCard() {
+  card ??= get("/api/v1/model", {}).catch((error) => {
+    card = null;
+    throw error;
+  });
+  return card;
+}
 
 export async function showModel() {
+  if (byId("served").childElementCount) return;
   const { dataset, configuration, metrics, versions } = await modelCard();
   byId("served").replaceChildren(
     made("b", {}, clean(dataset.name)),
@@ -23,15 +30,16 @@ export async function showModel() {
       ...(dataset.facts_removed ? { "facts removed since": dataset.facts_removed } : {}),
     }),
   ];
-  const measured = Object.entries(flat(metrics)).filter(([, value]) => typeof value === "number");
-  if (measured.length) parts.push(table("Measured on the validation facts", Object.fromEntries(measured.map(([key, value]) => [METRICS[key] ?? key.replaceAll("_", " "), value]))));
+  const { realistic, coverage, queries } = metrics.summary ?? {};
+  if (realistic) {
+    const scores = Object.entries(METRICS).filter(([key]) => key in realistic).map(([key, words]) => [words, realistic[key]]);
+    parts.push(table("Measured on the validation facts", { ...Object.fromEntries(scores), "answers reached": coverage, questions: queries }));
+  }
   parts.push(table("Trained with", versions.trained_with), table("Served with", versions.served_with));
-  for (const [section, settings] of Object.entries(configuration)) parts.push(table(`Configuration: ${section}`, settings));
+  const settings = Object.entries(configuration).map(([section, values]) => table(section, values));
+  parts.push(made("details", {}, made("summary", {}, "Configuration"), made("div", { class: "tables" }, ...settings)));
   byId("model-card").replaceChildren(...parts);
 }
-
-const flat = (metrics) => Object.fromEntries(Object.entries(metrics).flatMap(([key, value]) =>
-  value && typeof value === "object" ? Object.entries(flat(value)).map(([inner, each]) => [`${key} ${inner}`, each]) : [[key, value]]));
 
 const told = (value) => (typeof value === "number" && !Number.isInteger(value) ? `${+value.toPrecision(4)}`
   : typeof value === "number" ? value.toLocaleString("en") : Array.isArray(value) ? value.join(", ") : `${value ?? "–"}`);
