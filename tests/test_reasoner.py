@@ -11,7 +11,7 @@ import dpmpn
 from dpmpn.data.labels import Labels
 from dpmpn.data.measures.leakage import joined_pairs
 from dpmpn.explain.paths import shown_facts
-from dpmpn.reasoner import suitable_config
+from dpmpn.suitable_config import suitable_config
 
 ROOT = Path(__file__).parent.parent
 TINY = dict(

@@ -5,7 +5,8 @@ from dpmpn.data.dataset import Dataset, dataset_from_tuples, load_dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.importing.importer import SplitChoice, dataset_from
 from dpmpn.errors import ConfigError, DataError, DpmpnError, RunError, UnknownName
-from dpmpn.reasoner import Prediction, Predictions, Reasoner
+from dpmpn.predictions import Prediction, Predictions
+from dpmpn.reasoner import Reasoner
 
 __all__ = [
     "Config",

@@ -1,21 +1,16 @@
 """Answers to a question: what was answered, how probable it is, and why."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, overload
-
-import numpy as np
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from dpmpn.asked import Asked
     from dpmpn.explain.explanation import Explanation
-    from dpmpn.explain.flow import QueryFlow
     from dpmpn.explain.paths import Path
     from dpmpn.explain.why_not import WhyNot
-    from dpmpn.model.trace import ReasoningTrace
-    from dpmpn.reasoner import Reasoner
 
 
 @dataclass(frozen=True)
@@ -31,42 +26,11 @@ class Prediction:
     held_out: str = ""  # "valid" or "test" where that split states it, and the graph does not
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """A question and everything its attention reached, the most probable first."""
-
-    head: int  # ids
-    relation: int
-    inverse: bool  # whether the relation is asked backwards
-    nodes: np.ndarray
-    probabilities: np.ndarray
-    through_unseen: np.ndarray
-    trace: "ReasoningTrace | None"  # of all questions that were asked together; None if it was not kept
-    stated: dict[str, np.ndarray]  # the answers that each split states
-    query: int = 0  # which of the trace's questions this is
-
-    @cached_property
-    def flow(self) -> "QueryFlow":
-        """What its steps did."""
-        from dpmpn.explain.flow import QueryFlow
-
-        if self.trace is None:
-            raise ValueError("what the steps did was not kept; ask with a trace")
-        return QueryFlow.of(self.trace, self.query)
-
-    def alone(self) -> "Asked":
-        """The same without what the steps did for the questions it was asked together with."""
-        alone = replace(self, trace=None)
-        alone.__dict__["flow"] = self.flow
-        return alone
-
-
 class Predictions(Sequence[Prediction]):
     """Answers to a question, the most probable first."""
 
-    def __init__(self, answers: Sequence[Prediction], reasoner: "Reasoner", asked: Asked) -> None:
-        self._answers = tuple(answers)
-        self._reasoner, self._asked = reasoner, asked
+    def __init__(self, answers: Sequence[Prediction], asked: "Asked") -> None:
+        self._answers, self._asked = tuple(answers), asked
 
     @overload
     def __getitem__(self, index: int) -> Prediction: ...
@@ -106,21 +70,21 @@ class Predictions(Sequence[Prediction]):
 
         if answer is None and not self._answers:
             return []
-        graph = self._reasoner.graph
+        graph = self._asked.graph
         entity = graph.entities.id(answer if answer is not None else self._answers[0].answer)
         return strongest_paths(AnswerFlow.to(self._asked.flow, entity), graph, top)
 
     def is_reached(self, name: str) -> bool:
         """Whether attention reached an entity, so that it is an answer, if perhaps one far down the list."""
-        return bool((self._asked.nodes == self._reasoner.graph.entities.id(name)).any())
+        return self._asked.is_reached(self._asked.graph.entities.id(name))
 
     def explain(self, answer: str | None = None) -> "Explanation":
         """Why an answer was given, the first one if none is named; any that attention reached can be explained."""
-        return self._reasoner.explanation(self._asked, answer)
+        return self._asked.explain(answer)
 
     def why_not(self, candidate: str) -> "WhyNot":
         """Where an entity that is not the first answer lost its attention."""
-        return self._reasoner.reason_against(self._asked, candidate)
+        return self._asked.why_not(candidate)
 
 
 def _line(prediction: Prediction) -> str:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmpn.config import Config, derived_defaults, load_preset, preset_names, with_overrides
+from dpmpn.asked import Asked
+from dpmpn.config import Config, load_preset, with_overrides
 from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.measures.leakage import joined_pairs
-from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, DataError, RunError
-from dpmpn.predictions import Asked, Prediction, Predictions
+from dpmpn.predictions import Predictions
+from dpmpn.suitable_config import suitable_config
 
 # What needs torch is imported where it is used: the command line's help need not wait for it.
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dpmpn.data.changed_graph import Changes, Facts
     from dpmpn.evaluate.known import KnownAnswers
-    from dpmpn.explain.explanation import Explanation, Question
+    from dpmpn.explain.explanation import Explanation
     from dpmpn.explain.why_not import WhyNot
     from dpmpn.model.engine import Engine
     from dpmpn.model.network import Network
@@ -115,7 +115,7 @@ class Reasoner:
         Answers the graph states already are marked as known, and those of validation or test as held out; `new`
         leaves out both.
         """
-        return self.answers(self._ask(head, relation, inverse), top, new)
+        return self._ask(head, relation, inverse).answers(top, new)
 
     def question_ids(self, head: str, relation: str, inverse: bool = False) -> tuple[int, int, bool]:
         """A question as ids: the entity to start from, the relation to ask, and whether that is asked backwards."""
@@ -144,62 +144,29 @@ class Reasoner:
         through = np.zeros(len(attention))
         if self.unseen is not None and trace is not None:
             through = through_unseen(answer, trace, self.unseen)
-        found = []
+        horizon, found = self.config.asking_horizon(), []
         for query, (head, relation, inverse) in enumerate(questions):
             reached = np.arange(*answer.offsets[query : query + 2])
             order = reached[np.argsort(-attention[reached], kind="stable")]
             order = order[attention[order] > 0]
-            stated = {split: self._answers_of(split, head, relation) for split in SPLITS}
-            reasons = (trace, stated, query)
             found.append(
                 Asked(
-                    head, relation, inverse, answer.nodes[order], attention[order], through[order], *reasons
+                    self.graph, horizon, head, relation, inverse,
+                    answer.nodes[order], attention[order], through[order], trace,
+                    {split: self._answers_of(split, head, relation) for split in SPLITS}, query,
                 )
-            )
+            )  # fmt: skip
         return found
-
-    def answers(self, asked: Asked, top: int = 10, new: bool = False) -> Predictions:
-        """The best answers to a question that was asked."""
-        nodes = asked.nodes
-        if not self.graph.degree(asked.head):  # attention cannot leave such a head, and is no answer there
-            nodes = nodes[:0]
-        places = np.arange(len(nodes))
-        if new:
-            places = places[~self._is_stated(asked, SPLITS, nodes)]
-        places = places[:top]
-        return Predictions(self._predictions(asked, places, np.arange(len(places)) + 1), self, asked)
 
     def explain(
         self, head: str, relation: str, answer: str | None = None, inverse: bool = False
     ) -> "Explanation":
         """Why <head, relation, ?>, or with `inverse` <?, relation, head>, has an answer, the first if none is named."""
-        return self.explanation(self._ask(head, relation, inverse), answer)
+        return self._ask(head, relation, inverse).explain(answer)
 
     def why_not(self, head: str, relation: str, candidate: str, inverse: bool = False) -> "WhyNot":
         """Where the attention of an entity that is not the first answer was lost."""
-        return self.reason_against(self._ask(head, relation, inverse), candidate)
-
-    def explanation(self, asked: Asked, answer: str | None = None) -> "Explanation":
-        """Why a question that was asked has an answer."""
-        from dpmpn.explain.explanation import Explanation
-        from dpmpn.explain.flow import AnswerFlow
-
-        entity = self._explained(asked, answer)
-        place = int(np.flatnonzero(asked.nodes == entity)[0])
-        (prediction,) = self._predictions(asked, np.array([place]), np.array([place + 1]))
-        return Explanation(
-            self.question_of(asked),
-            prediction,
-            self.config.asking_horizon(),
-            self.graph,
-            AnswerFlow.to(asked.flow, entity),
-        )
-
-    def reason_against(self, asked: Asked, candidate: str) -> "WhyNot":
-        """Where a candidate of a question that was asked lost its attention."""
-        from dpmpn.explain.why_not import why_not
-
-        return why_not(asked, self.graph.entities.id(candidate), self.graph, self.config.asking_horizon())
+        return self._ask(head, relation, inverse).why_not(candidate)
 
     def evaluate(
         self,
@@ -283,60 +250,6 @@ class Reasoner:
     def _ask(self, head: str, relation: str, inverse: bool) -> Asked:
         return self.ask([self.question_ids(head, relation, inverse)])[0]
 
-    def _predictions(self, asked: Asked, places: np.ndarray, ranks: np.ndarray) -> list[Prediction]:
-        """Some of what a question reached, with the ranks to give them."""
-        nodes, names = asked.nodes[places], self.graph.entities
-        known = self._is_stated(asked, ("train",), nodes)
-        held_out = np.full(len(nodes), "", object)
-        for split in SPLITS[1:]:
-            held_out[np.isin(nodes, asked.stated[split]) & ~known] = split
-        return [
-            Prediction(
-                names.name(int(entity)),
-                float(asked.probabilities[place]),
-                int(rank),
-                bool(is_known),
-                names.label(int(entity)),
-                float(asked.through_unseen[place]),
-                split,
-            )
-            for place, entity, rank, is_known, split in zip(
-                places, nodes, ranks, known, held_out, strict=True
-            )
-        ]
-
-    def _explained(self, asked: Asked, answer: str | None) -> int:
-        """The entity to explain: the named one, or the first answer."""
-        names = self.graph.entities
-        if not self.graph.degree(asked.head):
-            raise DataError(
-                f"'{names.name(asked.head)}' has no facts in the graph, so attention cannot leave it: "
-                "there is nothing to explain; add facts about it with --add"
-            )
-        if answer is None:
-            return int(asked.nodes[0])
-        entity = names.id(answer)
-        if entity not in asked.nodes:
-            raise DataError(
-                f"no attention reached '{names.name(entity)}', so nothing carried it there; "
-                f"ask what it was lost to: --why-not '{answer}'"
-            )
-        return entity
-
-    def question_of(self, asked: Asked) -> "Question":
-        """A question that was asked, by its names."""
-        from dpmpn.explain.explanation import Question
-
-        relation = int(self.graph.inverse[asked.relation]) if asked.inverse else asked.relation
-        entities, relations = self.graph.entities, self.graph.relation_names
-        return Question(
-            entities.name(asked.head),
-            relations.name(relation),
-            asked.inverse,
-            entities.label(asked.head),
-            relations.label(relation),
-        )
-
     def _fitted(self) -> "RunFolder":
         if self._run is None:
             raise RunError("this reasoner has not been trained; call fit, or Reasoner.load on a run folder")
@@ -346,11 +259,6 @@ class Reasoner:
         """Drop what was read from an earlier run."""
         for name in ("dataset", "engine", "stated", "unseen"):
             self.__dict__.pop(name, None)
-
-    def _is_stated(self, asked: Asked, splits: Sequence[str], answers: np.ndarray) -> np.ndarray:
-        """Whether the graph or some splits state each answer."""
-        in_graph = self.graph.find_edges(np.array(asked.head), np.array(asked.relation), answers) >= 0
-        return in_graph | np.isin(answers, np.concatenate([asked.stated[split] for split in splits]))
 
     def _answers_of(self, split: str, head: int, relation: int) -> np.ndarray:
         """The answers a split states, whichever way round; for one question no index is worth its making."""
@@ -368,26 +276,3 @@ def _placed(network: "Network", device: str) -> "Network":
         return network.to(device)
     except (RuntimeError, AssertionError) as error:  # how PyTorch says that a device is not there
         raise ConfigError(f"device '{device}' cannot be used here; use --device cpu") from error
-
-
-def suitable_config(dataset: Dataset) -> tuple[Config, list[str]]:
-    """The preset of a known dataset, else settings derived from the graph; and sentences that say why."""
-    preset = _preset_of(dataset)
-    if preset is not None:
-        return load_preset(preset), [f"preset {preset}"]
-    graph = dataset.graph
-    max_degree = int(np.diff(graph.offsets).max(initial=0))
-    return derived_defaults(
-        graph.n_entities, graph.n_edges, len(dataset.train), max_degree, joined_pairs(dataset)
-    )
-
-
-def _preset_of(dataset: Dataset) -> str | None:
-    """Preset of a dataset of the registry; a folder that only shares its name does not count."""
-    entry = find_dataset(dataset.name)
-    folder = entry.folder() if entry is not None else None
-    if entry is None or folder is None or dataset.folder is None or not folder.is_dir():
-        return None
-    if not dataset.folder.samefile(folder):
-        return None
-    return entry.preset or (entry.name if entry.name in preset_names() else None)

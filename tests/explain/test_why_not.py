@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dpmpn.asked import Asked
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.reason import WhyNot
 from dpmpn.explain.why_not import why_not
 from dpmpn.model.trace import ReasoningTrace, TraceStep
-from dpmpn.predictions import Asked
 
 # From a: b and c, then d behind b, e behind d; f is a neighbour of c; x and y are apart, z has no facts.
 FACTS = [
@@ -35,9 +35,7 @@ def graph() -> KnowledgeGraph:
     return KnowledgeGraph.from_ids(np.array(triples), NAMES, relations)
 
 
-def asked(
-    graph: KnowledgeGraph, *steps: Sequence[Sent], n1: int = 20, n3: int = 200
-) -> tuple[Asked, Horizon]:
+def asked(graph: KnowledgeGraph, *steps: Sequence[Sent], n1: int = 20, n3: int = 200) -> Asked:
     """A question about a: the steps' edges are given, the limits choose as the model would."""
     head, attention = NAMES.index("a"), {"a": 1.0}
     trace = ReasoningTrace(np.array([head]), np.array([0]))
@@ -51,15 +49,19 @@ def asked(
         kept = kept[np.lexsort((kept, -last.slot_attention[kept]))][:n1]
         attention = {NAMES[last.slot_node[slot]]: last.slot_attention[slot] for slot in sorted(kept)}
     order = np.argsort(-last.slot_attention, kind="stable")
-    return (
-        _question(last.slot_node[order], last.slot_attention[order], trace),
-        Horizon(n1, 200, n3),
-    )
+    horizon = Horizon(n1, 200, n3)
+    return _question(graph, horizon, last.slot_node[order], last.slot_attention[order], trace)
 
 
-def _question(nodes: np.ndarray, probabilities: np.ndarray, trace: ReasoningTrace) -> Asked:
-    head, relation = int(trace.heads[0]), int(trace.relations[0])
-    return Asked(head, relation, False, nodes, probabilities, np.zeros(len(nodes)), trace, stated={})
+def _question(
+    graph: KnowledgeGraph,
+    horizon: Horizon,
+    nodes: np.ndarray,
+    probabilities: np.ndarray,
+    trace: ReasoningTrace,
+) -> Asked:
+    asked = int(trace.heads[0]), int(trace.relations[0]), False
+    return Asked(graph, horizon, *asked, nodes, probabilities, np.zeros(len(nodes)), trace, stated={})
 
 
 def _step(graph: KnowledgeGraph, senders: dict[str, float], edges: Sequence[Sent], n3: int) -> TraceStep:
@@ -96,9 +98,9 @@ def _relation(graph: KnowledgeGraph, source: str, target: str) -> int:
     return relation
 
 
-def reason(graph: KnowledgeGraph, question: tuple[Asked, Horizon], candidate: str) -> WhyNot:
+def reason(question: Asked, candidate: str) -> WhyNot:
     """Why not the candidate; what it says can be written as JSON and read again."""
-    why = why_not(question[0], NAMES.index(candidate), graph, question[1])
+    why = why_not(question, NAMES.index(candidate))
     record = why.to_dict()
     assert json.loads(json.dumps(record, allow_nan=False)) == record
     assert record["text"] == why.text() == str(why)
@@ -117,7 +119,7 @@ TWO_STEPS = (
 
 
 def test_what_lies_too_far_away_is_unreachable_and_its_distance_is_said(graph: KnowledgeGraph) -> None:
-    why = reason(graph, asked(graph, *TWO_STEPS), "e")
+    why = reason(asked(graph, *TWO_STEPS), "e")
     assert (why.reason, why.distance, why.connected, why.facts) == ("unreachable", 3, True, 1)
     assert "from a to it has 3, and attention goes along at most 2 facts" in why.text()
     assert "--n-steps-in-agnn 3" in why.text()
@@ -125,7 +127,7 @@ def test_what_lies_too_far_away_is_unreachable_and_its_distance_is_said(graph: K
 
 def test_what_is_not_connected_or_has_no_facts_is_unreachable(graph: KnowledgeGraph) -> None:
     question = asked(graph, *TWO_STEPS)
-    apart, bare = reason(graph, question, "x"), reason(graph, question, "z")
+    apart, bare = reason(question, "x"), reason(question, "z")
     assert (apart.reason, apart.distance, apart.connected) == ("unreachable", None, False)
     assert "not connected" in apart.text()
     assert (bare.reason, bare.facts) == ("unreachable", 0)
@@ -135,15 +137,16 @@ def test_what_is_not_connected_or_has_no_facts_is_unreachable(graph: KnowledgeGr
 def test_a_head_without_facts_answers_nothing(graph: KnowledgeGraph) -> None:
     z = NAMES.index("z")
     step = _step(graph, {"z": 1.0}, [("z", "z", 1.0)], 200)
-    question = _question(np.array([z]), np.ones(1), ReasoningTrace(np.array([z]), np.array([0]), [step]))
-    other, itself = (reason(graph, (question, Horizon()), name) for name in "bz")
+    trace = ReasoningTrace(np.array([z]), np.array([0]), [step])
+    question = _question(graph, Horizon(), np.array([z]), np.ones(1), trace)
+    other, itself = (reason(question, name) for name in "bz")
     assert other.reason == itself.reason == "unreachable"
     assert other.text().startswith("z has no facts in the graph to go along")
     assert "there are no answers at all" in itself.text()
 
 
 def test_the_first_answer_is_said_to_be_it(graph: KnowledgeGraph) -> None:
-    why = reason(graph, asked(graph, *TWO_STEPS), "d")
+    why = reason(asked(graph, *TWO_STEPS), "d")
     assert (why.reason, why.rank, why.by, why.first_way) == ("first_answer", 1, (), None)
     assert why.text() == (
         "d is the first answer, with probability 0.400. The strongest path to d, a > b > d, brought 100% of its "
@@ -152,7 +155,7 @@ def test_the_first_answer_is_said_to_be_it(graph: KnowledgeGraph) -> None:
 
 
 def test_out_competed_says_by_what_and_where_the_paths_part(graph: KnowledgeGraph) -> None:
-    why = reason(graph, asked(graph, *TWO_STEPS), "f")
+    why = reason(asked(graph, *TWO_STEPS), "f")
     assert (why.reason, why.rank, why.probability) == ("out_competed", 5, pytest.approx(0.06))
     assert [(rival.name, rival.attention) for rival in why.by] == [
         ("d", pytest.approx(0.4)),
@@ -172,7 +175,7 @@ def test_out_competed_says_by_what_and_where_the_paths_part(graph: KnowledgeGrap
 
 
 def test_a_candidate_on_the_way_to_the_first_answer_sent_its_attention_on(graph: KnowledgeGraph) -> None:
-    why = reason(graph, asked(graph, *TWO_STEPS), "b")
+    why = reason(asked(graph, *TWO_STEPS), "b")
     fork, peak = why.parted, why.peak
     assert fork and (fork.name, fork.step, fork.towards.name, fork.other.name) == ("b", 2, "b", "d")
     assert peak and (peak.step, peak.attention, peak.attended_from) == (1, pytest.approx(0.5), True)
@@ -190,14 +193,14 @@ def test_a_first_answer_on_the_way_to_the_candidate_kept_its_attention(graph: Kn
         [("b", "b", 0.7), ("b", "d", 0.3)],
         [("b", "b", 0.99), ("b", "d", 0.01), ("d", "d", 0.5), ("d", "e", 0.5)],
     )
-    why = reason(graph, asked(graph, *steps), "e")
+    why = reason(asked(graph, *steps), "e")
     fork = why.parted
     assert fork and (fork.name, fork.step, fork.towards.name, fork.other.name) == ("b", 2, "d", "b")
     assert "They part at b, which in step 2 kept 70% of its attention and sent 30% to d." in why.text()
 
 
 def test_the_head_can_be_asked_about_like_any_other(graph: KnowledgeGraph) -> None:
-    why = reason(graph, asked(graph, *TWO_STEPS), "a")
+    why = reason(asked(graph, *TWO_STEPS), "a")
     assert (why.reason, why.distance, why.way and why.way.facts) == ("out_competed", 0, ())
     assert "The strongest path to a is to stay there" in why.text()
 
@@ -211,7 +214,7 @@ def test_a_way_that_was_preferred_where_the_paths_part_was_lost_further_on(graph
             *[("c", "a", 0.1), ("c", "c", 0.7), ("c", "f", 0.2)],
         ],
     )
-    why = reason(graph, asked(graph, *steps), "f")
+    why = reason(asked(graph, *steps), "f")
     assert why.narrowest and (why.narrowest.name, why.narrowest.towards.name) == ("c", "f")
     assert "did not prefer d: it sent 50% of its attention to c and 40% to b" in why.text()
     assert "but further on c, in step 2, kept 70% of its attention and sent 20% to f." in why.text()
@@ -219,7 +222,7 @@ def test_a_way_that_was_preferred_where_the_paths_part_was_lost_further_on(graph
 
 def test_a_candidate_that_is_not_gone_on_from_is_out_ranked_by_those_that_are(graph: KnowledgeGraph) -> None:
     question = asked(graph, TWO_STEPS[0], [("b", "a", 0.1), ("b", "b", 0.1), ("b", "d", 0.8)], n1=1)
-    why = reason(graph, question, "c")
+    why = reason(question, "c")
     (node,) = why.near
     assert (why.reason, why.step, why.limit) == ("not_attended_from", 2, 1)
     assert (node.name, node.distance, node.step, node.rank, node.scanned) == ("c", 0, 1, 2, 3)
@@ -234,7 +237,7 @@ def test_a_candidate_that_is_not_gone_on_from_is_out_ranked_by_those_that_are(gr
 
 def test_among_equals_the_one_that_comes_first_in_the_graph_is_gone_on_from(graph: KnowledgeGraph) -> None:
     question = asked(graph, [("a", "b", 0.5), ("a", "c", 0.5)], [("b", "b", 0.2), ("b", "d", 0.8)], n1=1)
-    why = reason(graph, question, "c")
+    why = reason(question, "c")
     assert (why.reason, why.near[0].rank, why.by[0].name) == ("not_attended_from", 2, "b")
 
 
@@ -242,7 +245,7 @@ def test_a_candidate_never_looked_at_points_at_the_nearest_node_that_was_left_ou
     graph: KnowledgeGraph,
 ) -> None:
     question = asked(graph, TWO_STEPS[0], [("b", "a", 0.1), ("b", "b", 0.1), ("b", "d", 0.8)], n1=1)
-    why = reason(graph, question, "f")
+    why = reason(question, "f")
     (node,) = why.near
     assert (why.reason, why.distance, node.name, node.distance, node.rank) == (
         "not_attended_from",
@@ -259,7 +262,7 @@ def test_what_comes_near_too_late_is_no_reason_but_is_said(graph: KnowledgeGraph
     # Attention dallies at a, so that d is looked at when no step is left for e.
     stays = [("a", "a", 0.6), ("a", "b", 0.4)]
     steps = (stays, [("a", "a", 0.1), ("a", "b", 0.9)], [("b", "b", 0.5), ("b", "d", 0.5)])
-    why = reason(graph, asked(graph, *steps, n1=1), "e")
+    why = reason(asked(graph, *steps, n1=1), "e")
     (node,) = why.near
     assert (why.reason, why.step) == ("not_attended_from", 2)
     assert (node.name, node.distance, node.step) == ("b", 2, 1)
@@ -271,7 +274,7 @@ def test_edges_that_were_not_drawn_are_the_reason_where_attention_was_next_to_th
     graph: KnowledgeGraph,
 ) -> None:
     steps = (TWO_STEPS[0], [("a", "a", 1.0), ("b", "b", 1.0), ("c", "c", 0.8), ("c", "a", 0.2)])
-    why = reason(graph, (asked(graph, *steps)[0], Horizon(20, 1, 200)), "f")
+    why = reason((asked(graph, *steps)[0], Horizon(20, 1, 200)), "f")
     (node,) = why.near
     assert (why.reason, why.step, why.limit) == ("not_sampled", 2, 1)
     assert (node.name, node.distance, node.facts, node.leading) == ("c", 1, 2, 1)
@@ -284,14 +287,14 @@ def test_edges_that_were_not_drawn_are_the_reason_where_attention_was_next_to_th
 
 def test_edges_that_were_not_drawn_further_away_are_the_reason_too(graph: KnowledgeGraph) -> None:
     steps = ([("a", "a", 0.5), ("a", "b", 0.5)], [("a", "a", 1.0), ("b", "b", 1.0)])
-    why = reason(graph, (asked(graph, *steps)[0], Horizon(20, 1, 200)), "f")
+    why = reason((asked(graph, *steps)[0], Horizon(20, 1, 200)), "f")
     assert (why.reason, why.near[0].name, why.near[0].distance, why.step) == ("not_sampled", "a", 2, 1)
     assert "the one that leads on towards f, 2 facts away, was not among them" in why.text()
 
 
 def test_a_candidate_that_is_not_kept_is_told_what_was(graph: KnowledgeGraph) -> None:
     steps = (TWO_STEPS[0], [("b", "a", 0.1), ("b", "b", 0.1), ("b", "d", 0.8)])
-    why = reason(graph, asked(graph, *steps, n3=1), "c")
+    why = reason(asked(graph, *steps, n3=1), "c")
     (node,) = why.near
     assert (why.reason, why.step, why.limit) == ("not_attended_to", 1, 1)
     assert (node.distance, node.rank, node.attention) == (0, 2, pytest.approx(0.3))
@@ -307,7 +310,7 @@ def test_a_candidate_that_is_not_kept_is_told_what_was(graph: KnowledgeGraph) ->
 def test_limits_that_choose_by_chance_are_said_to(graph: KnowledgeGraph) -> None:
     steps = (TWO_STEPS[0], [("b", "a", 0.1), ("b", "b", 0.1), ("b", "d", 0.8)])
     question, _ = asked(graph, *steps, n1=1)
-    why = reason(graph, (question, Horizon(1, 200, 200, "nodes")), "c")
+    why = reason((question, Horizon(1, 200, 200, "nodes")), "c")
     assert (why.reason, why.chosen_by) == ("not_attended_from", "random")
     assert why.settings == (("ask_attending_from_per_step", 2),)
     assert "chosen by chance, and it was not among them" in why.text()

@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from dpmpn.asked import Asked
 from dpmpn.config import Config, Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.reason import Reason, WhyNot
@@ -15,7 +16,6 @@ from dpmpn.explain.why_not import why_not
 from dpmpn.model.engine import Engine
 from dpmpn.model.network import build_network
 from dpmpn.model.trace import TraceStep
-from dpmpn.predictions import Asked
 
 
 @cache
@@ -43,6 +43,8 @@ def random_question(seed: int) -> tuple[KnowledgeGraph, Asked, Horizon]:
     return (
         graph,
         Asked(
+            graph,
+            horizon,
             head,
             relation,
             False,
@@ -92,7 +94,7 @@ def recomputed(graph: KnowledgeGraph, question: Asked, candidate: int) -> tuple[
 def test_reasons_agree_with_the_trace(seed: int) -> None:
     graph, question, horizon = random_question(seed)
     for candidate in range(graph.n_entities):
-        why = why_not(question, candidate, graph, horizon)
+        why = why_not(question, candidate)
         expected, nodes = recomputed(graph, question, candidate)
         assert why.reason == expected
         assert json.loads(json.dumps(why.to_dict(), allow_nan=False))["text"]
@@ -151,6 +153,6 @@ def _assert_left_out(why: WhyNot, horizon: Horizon) -> None:
 def test_every_reason_is_met_among_these_questions() -> None:
     found = set()
     for seed in range(60):
-        graph, question, horizon = random_question(seed)
-        found |= {why_not(question, entity, graph, horizon).reason for entity in range(graph.n_entities)}
+        graph, question, _ = random_question(seed)
+        found |= {why_not(question, entity).reason for entity in range(graph.n_entities)}
     assert found == set(get_args(Reason))

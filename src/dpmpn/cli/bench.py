@@ -9,7 +9,7 @@ from dpmpn.cli.settings import with_settings
 from dpmpn.config import Config, load_preset, with_overrides
 from dpmpn.data.dataset import load_dataset
 from dpmpn.errors import ConfigError
-from dpmpn.reasoner import suitable_config
+from dpmpn.suitable_config import suitable_config
 
 
 @with_settings()

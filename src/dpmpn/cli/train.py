@@ -15,7 +15,7 @@ from dpmpn.config import Config, load_preset, with_overrides
 from dpmpn.data.dataset import Dataset, load_dataset
 from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, RunError
-from dpmpn.reasoner import suitable_config
+from dpmpn.suitable_config import suitable_config
 
 if TYPE_CHECKING:
     from dpmpn.run_folder import RunFolder

@@ -4,14 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from dpmpn.config import Horizon
-from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.asked import Asked
 from dpmpn.explain.distance import NOT_CONNECTED, Levels, facts_between, tails_of
 from dpmpn.explain.flow import QueryFlow
 from dpmpn.explain.reason import Near, Reason, WhyNot
 from dpmpn.explain.rivals import Fork, Rivals, rival
 from dpmpn.model.frontier import ATTENTION_FLOOR, STRATEGIES
-from dpmpn.predictions import Asked
 
 __all__ = ["WhyNot", "why_not"]
 
@@ -19,16 +17,16 @@ SHOWN_RIVALS = 3
 ABOUT_AS_MUCH = 0.5  # of the first answer's: a smaller part is reason enough
 
 
-def why_not(asked: Asked, candidate: int, graph: KnowledgeGraph, horizon: Horizon) -> WhyNot:
+def why_not(asked: Asked, candidate: int) -> WhyNot:
     """Where a candidate of a question that was asked lost its attention."""
-    return _Search(asked, candidate, graph, horizon).found()
+    return _Search(asked, candidate).found()
 
 
 class _Search:
     """What the trace of one question says about one candidate."""
 
-    def __init__(self, asked: Asked, candidate: int, graph: KnowledgeGraph, horizon: Horizon) -> None:
-        self.asked, self.candidate, self.graph, self.horizon = asked, candidate, graph, horizon
+    def __init__(self, asked: Asked, candidate: int) -> None:
+        self.asked, self.candidate, self.graph, self.horizon = asked, candidate, asked.graph, asked.horizon
         self.flow: QueryFlow = asked.flow
         self.n_steps = len(self.flow.steps)
         self.place = self.flow.place(candidate)
@@ -37,7 +35,7 @@ class _Search:
         self.scanned[0, self.flow.head] = True
         for t, step in enumerate(self.flow.steps):
             self.scanned[t + 1, step.tail] = True
-        self.distance = facts_between(graph, asked.head, candidate)
+        self.distance = facts_between(asked.graph, asked.head, candidate)
 
     def found(self) -> WhyNot:
         """The case that holds."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi.responses import Response
 
-from dpmpn.predictions import Asked
+from dpmpn.asked import Asked
 from dpmpn.reasoner import Reasoner
 
 
@@ -19,7 +19,7 @@ def json_answer(value: Any) -> Response:
 def answered(reasoner: Reasoner, asked: Asked, top: int, new: bool) -> dict[str, Any]:
     """A question and its best answers."""
     return {
-        "question": asdict(reasoner.question_of(asked)),
+        "question": asdict(asked.question),
         "answers": [
             {
                 "name": each.answer,
@@ -30,7 +30,7 @@ def answered(reasoner: Reasoner, asked: Asked, top: int, new: bool) -> dict[str,
                 "held_out": each.held_out,
                 "through_unseen": six_digits(each.through_unseen),
             }
-            for each in reasoner.answers(asked, top, new)
+            for each in asked.answers(top, new)
         ],
     }
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
-from dpmpn.predictions import Asked
+from dpmpn.asked import Asked
 from dpmpn.reasoner import Reasoner
 from dpmpn.serve.counts import Counts
 from dpmpn.serve.problems import overloaded

@@ -3,8 +3,8 @@
 import re
 from typing import TYPE_CHECKING, Any
 
+from dpmpn.asked import Asked
 from dpmpn.errors import ConfigError
-from dpmpn.predictions import Asked
 from dpmpn.reasoner import Reasoner
 from dpmpn.serve.answers import six_digits
 from dpmpn.serve.problems import Problem
@@ -31,7 +31,7 @@ def explained(reasoner: Reasoner, asked: Asked, answer: int | None) -> dict[str,
 
 def told_why_not(reasoner: Reasoner, asked: Asked, candidate: int) -> dict[str, Any]:
     """Where a candidate lost its attention."""
-    reason = reasoner.reason_against(asked, reasoner.graph.entities.name(candidate))
+    reason = asked.why_not(asked.graph.entities.name(candidate))
     return {"why_not": six_digits(reason.to_dict()), "text": reason.text()}
 
 
@@ -48,7 +48,7 @@ def explanation_of(reasoner: Reasoner, asked: Asked, answer: int | None) -> "Exp
             "not_reached",
             f"no attention reached '{names.label(answer)}', so nothing explains it; ask /api/v1/why-not instead",
         )
-    return reasoner.explanation(asked, None if answer is None else names.name(answer))
+    return asked.explain(None if answer is None else names.name(answer))
 
 
 def download(reasoner: Reasoner, asked: Asked, answer: int | None, kind: str) -> tuple[bytes, str]:

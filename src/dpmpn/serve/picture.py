@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.predictions import Asked
+from dpmpn.asked import Asked
 from dpmpn.reasoner import Reasoner
 from dpmpn.serve.explaining import explanation_of
 

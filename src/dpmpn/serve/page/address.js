@@ -13,7 +13,8 @@ export function readView(search = location.search) {
 }
 
 export function addressOf({ head, relation, inverse, answer, whyNot, isNew, full, step }) {
-  const parts = { head, relation, inverse, answer, "why-not": whyNot, new: isNew, full, step: step === null ? "" : `${step}` };
+  const at = step === null ? "" : `${step}`;
+  const parts = { head, relation, inverse, answer, "why-not": whyNot, new: isNew, full, step: at };
   const search = new URLSearchParams();
   for (const [key, value] of Object.entries(parts)) if (value) search.set(key, value === true ? "1" : value);
   return search.size ? `/?${search}` : "/";

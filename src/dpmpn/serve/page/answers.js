@@ -2,18 +2,22 @@
 import { entityCombobox } from "./form.js";
 import { button, byId, clean, count, made, named, probability, questionParts } from "./words.js";
 
+const MOST = 1000; // answers that the server gives
 const SPLITS = { valid: "validation", test: "test" };
 let chosen = { name: "", text: "" }; // in the field of "why not"
 
 export function showAnswers({ question, answers, milliseconds }, { isNew, top, onAnswer, onNew, onMore, onWhyNot }) {
   const { head_label, relation_label, inverse } = question;
-  const title = made("h2", { id: "answers-title", tabindex: "-1" }, ...questionParts(head_label, relation_label, inverse));
-  const list = made("ol", { class: "answers" }, ...answers.map((answer) => made("li", {}, row(answer, answers[0], onAnswer))));
+  const asked = questionParts(head_label, relation_label, inverse);
+  const title = made("h2", { id: "answers-title", tabindex: "-1" }, ...asked);
+  const rows = answers.map((answer) => made("li", {}, row(answer, answers[0], onAnswer)));
+  const list = made("ol", { class: "answers" }, ...rows);
   const parts = [title, newSwitch(isNew, onNew)];
   if (answers.length) parts.push(list);
-  else parts.push(made("p", {}, isNew ? "There are no answers that are not known already." : "No attention went anywhere: the graph has no facts that lead on from here."));
-  if (answers.length >= top && top < 1000) parts.push(button(onMore, "Show more answers"));
-  if (answers.length) parts.push(made("p", { class: "small" }, `Answered in ${Math.max(1, Math.round(milliseconds))} ms.`), whyNotForm(onWhyNot));
+  else parts.push(made("p", {}, isNew ? "There are no answers that are not known already." : "Nothing can be reached from here."));
+  if (answers.length >= top && top < MOST) parts.push(button(onMore, "Show more answers"));
+  const took = Math.max(1, Math.round(milliseconds));
+  parts.push(made("p", { class: "small" }, `Answered in ${took} ms.`), whyNotForm(onWhyNot));
   byId("answers").replaceChildren(...parts);
 }
 
@@ -45,7 +49,9 @@ function marks({ known, held_out, through_unseen }) {
   const told = [];
   if (known) told.push(made("span", { class: "mark known" }, "known: in the graph"));
   if (held_out) told.push(made("span", { class: "mark held-out" }, `right: a held-out ${SPLITS[held_out]} fact`));
-  if (through_unseen > 0.005) told.push(made("span", { class: "mark" }, `${probability(through_unseen)} through entities not trained on`));
+  if (through_unseen > 0.005) {
+    told.push(made("span", { class: "mark" }, `${probability(through_unseen)} through entities not trained on`));
+  }
   return told;
 }
 
@@ -56,7 +62,10 @@ function newSwitch(isNew, onNew) {
 }
 
 function whyNotForm(onWhyNot) {
-  const input = made("input", { id: "candidate", type: "text", placeholder: "a name", maxlength: "4096", spellcheck: "false", "aria-describedby": "candidate-problem" });
+  const input = made("input", {
+    id: "candidate", type: "text", placeholder: "a name", maxlength: "4096", spellcheck: "false",
+    "aria-describedby": "candidate-problem",
+  });
   const form = made(
     "form", { id: "why-not", autocomplete: "off", novalidate: true, "aria-label": "Why not another answer" },
     made("label", { for: "candidate" }, "Why not …?"),

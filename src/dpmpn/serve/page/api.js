@@ -14,7 +14,8 @@ export class Problem extends Error {
 
 export const isAbort = (error) => error.name === "AbortError";
 
-export const get = async (path, query, signal) => (await answered(`${path}?${new URLSearchParams(query)}`, { signal })).json();
+export const get = async (path, query, signal) =>
+  (await answered(`${path}?${new URLSearchParams(query)}`, { signal })).json();
 
 export const post = async (path, body, signal) =>
   (await answered(path, {

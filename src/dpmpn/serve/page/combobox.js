@@ -6,8 +6,9 @@ const SLOW = 250; // milliseconds after which waiting is said
 
 // `load(text, signal)` gives groups [{title, options: [{text, parts}]}] for what is typed; `onChoose` hears of the option
 // that was taken, `onType` of every other change.
-export function makeCombobox(input, { load, onChoose, onType = () => {}, nothing = () => "Nothing fits.", debounce = PAUSE }) {
-  const list = made("div", { role: "listbox", id: `${input.id}-list`, class: "listbox", "aria-label": input.labels[0].textContent });
+export function makeCombobox(input, { load, onChoose, nothing, onType = () => {}, debounce = PAUSE }) {
+  const label = input.labels[0].textContent;
+  const list = made("div", { role: "listbox", id: `${input.id}-list`, class: "listbox", "aria-label": label });
   const rows = []; // {element, option}
   let at = -1, timer, loading = new AbortController();
   list.hidden = true;
@@ -63,8 +64,8 @@ export function makeCombobox(input, { load, onChoose, onType = () => {}, nothing
     const group = made("div", title ? { role: "group", "aria-labelledby": id } : { role: "presentation" });
     if (title) group.append(made("div", { class: "group-title", role: "presentation", id }, title));
     for (const option of options) {
-      const element = made("div", { role: "option", id: `${list.id}-${rows.length}`, "aria-selected": "false" }, ...option.parts());
-      const row = { element, option };
+      const attributes = { role: "option", id: `${list.id}-${rows.length}`, "aria-selected": "false" };
+      const element = made("div", attributes, ...option.parts()), row = { element, option };
       element.addEventListener("click", () => choose(row));
       rows.push(row);
       group.append(element);
@@ -74,13 +75,15 @@ export function makeCombobox(input, { load, onChoose, onType = () => {}, nothing
 
   // A listbox holds options only: what is said is one that cannot be taken.
   function say(text) {
-    list.replaceChildren(made("div", { role: "option", "aria-disabled": "true", "aria-selected": "false", class: "said" }, text));
+    const attributes = { role: "option", "aria-disabled": "true", "aria-selected": "false", class: "said" };
+    list.replaceChildren(made("div", attributes, text));
     open();
   }
 
   async function refresh() {
     stop();
-    const { signal } = (loading = new AbortController()), waiting = setTimeout(() => !signal.aborted && say("Searching…"), SLOW);
+    const { signal } = (loading = new AbortController());
+    const waiting = setTimeout(() => !signal.aborted && say("Searching…"), SLOW);
     try {
       const groups = await load(input.value.trim(), signal);
       if (!signal.aborted) showRows(groups);

@@ -12,7 +12,8 @@ export function entityParts(entity, onEntity) {
   if (name !== label) parts.push(made("p", { class: "small" }, "Identifier: ", named(name)));
   if (types.length) parts.push(made("p", { class: "small" }, types.join(", ")));
   if (description) parts.push(made("p", {}, named(description)));
-  parts.push(made("p", { class: "small" }, total ? `${count(total, "fact")} in the graph:` : "The graph has no facts about it."));
+  const facts = total ? `${count(total, "fact")} in the graph:` : "The graph has no facts about it.";
+  parts.push(made("p", { class: "small" }, facts));
   if (total) parts.push(factList(entity, onEntity));
   return parts;
 }

@@ -47,7 +47,8 @@ function draw(view, picture, before, hears) {
   const title = made("h2", { id: "explanation-title", tabindex: "-1" }, "Why ", named(answer.label), "?");
   const told = made("p", { id: "verdict" });
   told.innerHTML = verdict;
-  content.querySelector("#paths").before(made("section", { id: "card", "aria-label": "An entity of the picture", hidden: true }));
+  const card = made("section", { id: "card", "aria-label": "An entity of the picture", hidden: true });
+  content.querySelector("#paths").before(card);
   room.replaceChildren(made("div", { class: "titled" }, title, files(view, answer.name)), told, content);
   if (description) told.before(made("p", { class: "small" }, named(answer.label), ": ", named(description)));
   shown.picture = picture;
@@ -99,7 +100,8 @@ function files({ head, relation, inverse }, answer) {
     const address = `/api/v1/explanation.${kind}?${query}`;
     return made("li", {}, made("a", { href: address, download: true, click: (event) => save(event, address) }, words));
   });
-  return made("div", { class: "files" }, made("span", { id: "files-title" }, "Save as"), made("ul", { "aria-labelledby": "files-title" }, ...links));
+  const title = made("span", { id: "files-title" }, "Save as");
+  return made("div", { class: "files" }, title, made("ul", { "aria-labelledby": "files-title" }, ...links));
 }
 
 // Fetched by the page, so that a token goes along and problems are told.

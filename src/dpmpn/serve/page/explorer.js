@@ -14,7 +14,8 @@ const TOP = 10;
 const OFFERED = 6; // questions of a kind that can be asked with one click
 const SLOW = 200; // milliseconds after which waiting is shown
 
-let view = viewOf({}), reply = null, asked = "", top = TOP, showing = new AbortController();
+let view = viewOf({}), top = TOP, showing = new AbortController();
+let asked = null, reply = null; // the question whose answers are shown, and they
 const form = makeForm({
   onHead: (head) => go(viewOf({ head })),
   onAsk: (question) => go(viewOf({ ...question, isNew: view.isNew })),
@@ -68,10 +69,12 @@ async function showStart(signal) {
 async function fillStart(signal) {
   const room = byId("examples");
   if (room.childElementCount) return;
-  const [{ dataset, examples }, entities] = await Promise.all([modelCard(), get("/api/v1/entities", { q: "", limit: 8 }, signal)]);
+  const best = get("/api/v1/entities", { q: "", limit: 8 }, signal);
+  const [{ dataset, examples }, entities] = await Promise.all([modelCard(), best]);
   const questions = examples.map(({ head_label, relation_label, ...question }) =>
     chip(viewOf(question), ...questionParts(head_label, relation_label, question.inverse)));
-  const words = dataset.test + dataset.valid ? "Questions with an answer that was kept from the model" : "Questions to begin with";
+  const isKept = dataset.test + dataset.valid > 0;
+  const words = isKept ? "Questions with an answer that was kept from the model" : "Questions to begin with";
   if (questions.length) room.append(made("h3", {}, words), made("ul", { class: "chips" }, ...questions));
   room.append(
     made("h3", {}, "Or begin with one of the best connected"),
@@ -84,17 +87,19 @@ const chip = (next, ...parts) => made("li", {}, button(() => go(next), ...parts)
 // ---- A head without a question yet
 
 async function showAbout(signal) {
-  const [entity, relations] = await waitingIn("main", () => Promise.all([lookUp(view.head, signal), relationsFor(view.head, signal)]));
+  const [entity, relations] = await waitingIn("main", () =>
+    Promise.all([lookUp(view.head, signal), relationsFor(view.head, signal)]));
   if (signal.aborted) return;
   form.setHead(entity.name, entity.label);
   form.setRelation("", "", false);
-  const offers = (used) => relations.filter((offer) => offer.used === used).slice(0, OFFERED).map((offer) =>
-    chip(viewOf({ head: entity.name, relation: offer.name, inverse: offer.inverse }), ...questionParts(entity.label, offer.label, offer.inverse)));
+  const offers = (used) => relations.filter((offer) => offer.used === used).slice(0, OFFERED).map(({ name, label, inverse }) =>
+    chip(viewOf({ head: entity.name, relation: name, inverse }), ...questionParts(entity.label, label, inverse)));
   const own = offers("head"), like = offers("like"), others = own.length + like.length ? [] : offers("other");
   const groups = [["The graph knows some answers to", own], ["It knows none, but others like it have some", like], ["Ask", others]];
   byId("about").replaceChildren(
     made("h2", { id: "about-title", tabindex: "-1" }, named(entity.label)),
-    ...groups.filter(([, chips]) => chips.length).flatMap(([words, chips]) => [made("h3", {}, words), made("ul", { class: "chips" }, ...chips)]),
+    ...groups.filter(([, chips]) => chips.length).flatMap(([words, chips]) =>
+      [made("h3", {}, words), made("ul", { class: "chips" }, ...chips)]),
     made("p", { class: "small" }, `These questions fit best; all ${relations.length} are in the field above.`),
     made("h3", {}, "What the graph says"),
     ...entityParts(entity, (other) => go(viewOf({ head: other.name }))),
@@ -107,13 +112,13 @@ async function showAbout(signal) {
 
 async function showResult(signal) {
   const { head, relation, inverse, isNew } = view, question = { head, relation, inverse };
-  const key = JSON.stringify([head, relation, inverse, isNew, top]);
-  if (key !== asked) {
-    const isAnother = JSON.stringify([head, relation, inverse]) !== JSON.stringify(JSON.parse(asked || "[]").slice(0, 3));
-    if (isAnother) top = TOP;
+  const isAnother = !isShown(question);
+  if (isAnother) top = TOP;
+  if (isAnother || asked.isNew !== isNew || asked.top !== top) {
+    const next = { ...question, top, isNew };
     reply = await waitingIn("main", () => post("/api/v1/ask", { ...question, top, new: isNew }, signal));
     if (signal.aborted) return;
-    asked = JSON.stringify([head, relation, inverse, isNew, top]);
+    asked = next;
     if (isAnother) forgetExplanation();
     showReply();
   }
@@ -123,9 +128,13 @@ async function showResult(signal) {
   const answer = view.answer || reply.answers[0]?.name;
   markAnswer(answer);
   reveal("result", questionText(head_label, relation_label, inverse));
-  await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted))); // the answers are seen before the rest is asked for
+  // The answers are seen before the rest is asked for.
+  await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
   if (!signal.aborted) await Promise.all([showWhy(answer, signal), showCandidate(question, signal)]);
 }
+
+const isShown = ({ head, relation, inverse }) =>
+  asked?.head === head && asked.relation === relation && asked.inverse === inverse;
 
 function showReply() {
   showAnswers(reply, {
@@ -163,18 +172,22 @@ async function goToAnswer(answer) {
 async function showWhy(answer, signal) {
   const room = byId("explanation");
   if (!answer) return forgetExplanation();
-  const waiting = setTimeout(() => room.childElementCount || room.append(made("p", { class: "small" }, "Drawing how it came to this answer…")), SLOW);
+  const waiting = setTimeout(() => {
+    if (!room.childElementCount) room.append(made("p", { class: "small" }, "Drawing how it came to this answer…"));
+  }, SLOW);
   try {
     await waitingIn("explanation", () => showExplanation(view, answer, signal, hears));
   } catch (error) {
     if (signal.aborted || isAbort(error)) return;
     forgetExplanation();
     if (error.code === "unauthorised" || error.code === "gone") throw error;
-    const actions = error.code === "not_reached" && !view.whyNot ? [button(() => go({ ...view, answer: "", whyNot: answer }), "Why not?")] : [];
-    const words = error.code === "not_reached" ? `No attention reached “${clean(answer)}”, so there is nothing to explain.` : sentenceOf(error);
-    const others = error.near?.map((name) => button(() => go({ ...view, answer: name }), named(name))) ?? [];
-    if (!actions.length && !others.length) actions.push(button(() => show(view), "Try again"));
-    showProblem(room, words, ...actions, ...others);
+    if (error.code === "not_reached") {
+      const whyNot = button(() => go({ ...view, answer: "", whyNot: answer }), "Why not?");
+      showProblem(room, `No attention reached “${clean(answer)}”, so there is nothing to explain.`, whyNot);
+      return;
+    }
+    const others = (error.near ?? []).map((name) => button(() => go({ ...view, answer: name }), named(name)));
+    showProblem(room, sentenceOf(error), ...(others.length ? others : [button(() => show(view), "Try again")]));
   } finally {
     clearTimeout(waiting);
   }
@@ -186,7 +199,8 @@ async function showCandidate(question, signal) {
   if (room.dataset.key === key && !room.hidden) return;
   hideWhyNot();
   try {
-    await showWhyNot(question, view.whyNot, signal, () => go({ ...view, whyNot: "" }).then(() => byId("candidate")?.focus()));
+    const close = () => go({ ...view, whyNot: "" }).then(() => byId("candidate")?.focus());
+    await showWhyNot(question, view.whyNot, signal, close);
     room.dataset.key = key;
     const title = byId("why-not-title");
     if (title && hasBegun) {
@@ -196,7 +210,7 @@ async function showCandidate(question, signal) {
   } catch (error) {
     if (signal.aborted || isAbort(error)) return;
     if (error.code === "unauthorised" || error.code === "gone") throw error;
-    const said = error.code === "unknown_entity" ? `Nothing is called “${clean(view.whyNot)}”.${error.near.length ? " Did you mean:" : ""}` : sentenceOf(error);
+    const said = error.code === "unknown_entity" ? unknown("Nothing", view.whyNot, error.near) : sentenceOf(error);
     fieldProblem("candidate", said, error.near, (name) => go({ ...view, whyNot: name }));
   }
 }
@@ -215,12 +229,14 @@ async function waitingIn(id, work) {
 
 // Answers to another question would be misleading: help to begin stands in their place.
 function hideOthers() {
-  const shown = JSON.parse(asked || "[]");
-  if (!byId("result").hidden && [view.head, view.relation, view.inverse].every((part, at) => part === shown[at])) return;
+  if (!byId("result").hidden && isShown(view)) return;
   for (const id of ["about", "result"]) byId(id).hidden = true;
   byId("start").hidden = false;
   fillStart(showing.signal).catch(() => {});
 }
+
+const unknown = (nothing, name, near) =>
+  `${nothing} is called “${clean(name)}”. ${near.length ? "Did you mean:" : "Type a part of the name, and choose from the list."}`;
 
 function tellProblem(error) {
   const again = button(() => show(view), "Try again");
@@ -229,15 +245,15 @@ function tellProblem(error) {
     form.setHead(view.head, view.head);
     form.setRelation(view.relation, view.relation, view.inverse);
     const said = error.code === "ambiguous_name" ? `Several are called “${clean(view.head)}”. Which one is meant?`
-      : `Nothing is called “${clean(view.head)}”.${error.near.length ? " Did you mean:" : " Type a part of the name, and choose from the list."}`;
+      : unknown("Nothing", view.head, error.near);
     fieldProblem("head", said, error.near, (name) => go({ ...view, head: name }));
     byId("head").focus();
   } else if (error.code === "unknown_relation") {
     form.setHead(view.head, view.head);
     form.setRelation(view.relation, view.relation, false);
     byId("relation").value = view.relation;
-    fieldProblem("relation", `No relation is called “${clean(view.relation)}”.${error.near.length ? " Did you mean:" : " Choose one from the list."}`,
-      error.near, (name) => go({ ...view, relation: name }));
+    const said = unknown("No relation", view.relation, error.near);
+    fieldProblem("relation", said, error.near, (name) => go({ ...view, relation: name }));
     byId("relation").focus();
   } else showProblem(byId("notice"), sentenceOf(error), again);
 }

@@ -14,7 +14,8 @@ const fold = (text) => text.toLowerCase().replaceAll("_", " ").trim();
 export function entityCombobox(input, hears) {
   const load = async (q, signal) => {
     const found = await get("/api/v1/entities", { q, limit: MOST_FOUND }, signal);
-    return [{ title: "", options: found.map((entity) => ({ entity, text: clean(entity.label), parts: () => foundParts(entity) })) }];
+    const options = found.map((entity) => ({ entity, text: clean(entity.label), parts: () => foundParts(entity) }));
+    return [{ title: "", options }];
   };
   const nothing = (text) => `Nothing has “${clean(text).slice(0, 60)}” in its name.`;
   return makeCombobox(input, { load, nothing, ...hears });
@@ -94,7 +95,8 @@ export function makeForm({ onHead, onAsk }) {
   async function typedRelation() {
     if (relation.value === chosen.relation.text) return chosen.relation;
     const text = fold(relation.value), offers = await offersNow();
-    const same = (offer) => [offer.name, offer.label, questionText(headWords(), offer.label, offer.inverse)].some((name) => fold(name) === text);
+    const words = ({ name, label, inverse }) => [name, label, questionText(headWords(), label, inverse)];
+    const same = (offer) => words(offer).some((each) => fold(each) === text);
     const fitting = offers.filter((offer) => fits(offer, text));
     const found = offers.filter(same).sort((one, other) => one.inverse - other.inverse)[0];
     return found ?? (fitting.length === 1 ? fitting[0] : { name: relation.value.trim(), inverse: false });

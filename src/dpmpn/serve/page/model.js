@@ -18,10 +18,8 @@ export function modelCard() {
 export async function showModel() {
   if (byId("served").childElementCount) return;
   const { dataset, configuration, metrics, versions } = await modelCard();
-  byId("served").replaceChildren(
-    made("b", {}, clean(dataset.name)),
-    ` · ${count(dataset.entities, "entity", "entities")} · ${count(dataset.relations, "relation")} · ${count(dataset.train, "fact")}`,
-  );
+  const sizes = [count(dataset.entities, "entity", "entities"), count(dataset.relations, "relation"), count(dataset.train, "fact")];
+  byId("served").replaceChildren(made("b", {}, clean(dataset.name)), ` · ${sizes.join(" · ")}`);
   const parts = [
     table("Data", {
       dataset: clean(dataset.name), entities: dataset.entities, relations: dataset.relations, "facts to train on": dataset.train,
@@ -33,7 +31,8 @@ export async function showModel() {
   const { realistic, coverage, queries } = metrics.summary ?? {};
   if (realistic) {
     const scores = Object.entries(METRICS).filter(([key]) => key in realistic).map(([key, words]) => [words, realistic[key]]);
-    parts.push(table("Measured on the validation facts", { ...Object.fromEntries(scores), "answers reached": coverage, questions: queries }));
+    const measured = { ...Object.fromEntries(scores), "answers reached": coverage, questions: queries };
+    parts.push(table("Measured on the validation facts", measured));
   }
   parts.push(table("Trained with", versions.trained_with), table("Served with", versions.served_with));
   const settings = Object.entries(configuration).map(([section, values]) => table(section, values));
@@ -41,10 +40,13 @@ export async function showModel() {
   byId("model-card").replaceChildren(...parts);
 }
 
-const told = (value) => (typeof value === "number" && !Number.isInteger(value) ? `${+value.toPrecision(4)}`
-  : typeof value === "number" ? value.toLocaleString("en") : Array.isArray(value) ? value.join(", ") : `${value ?? "–"}`);
+function told(value) {
+  if (typeof value !== "number") return Array.isArray(value) ? value.join(", ") : `${value ?? "–"}`;
+  return Number.isInteger(value) ? value.toLocaleString("en") : `${+value.toPrecision(4)}`;
+}
 
 function table(title, values) {
-  const rows = Object.entries(values).map(([key, value]) => made("tr", {}, made("th", { scope: "row" }, key.replaceAll("_", " ")), made("td", {}, told(value))));
+  const rows = Object.entries(values).map(([key, value]) =>
+    made("tr", {}, made("th", { scope: "row" }, key.replaceAll("_", " ")), made("td", {}, told(value))));
   return made("table", {}, made("caption", {}, title), made("tbody", {}, ...rows));
 }

@@ -19,8 +19,10 @@ export const clean = (text) =>
   text.replace(/[\u202a-\u202e\u2066-\u2069]/g, "").replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, "�");
 
 // A name; a long one is broken where its parts meet.
-export const named = (text, kind = null) =>
-  made("bdi", { class: kind }, ...clean(text).split(/(?<=[_/])(?=[^_/])|(?=\.\D)/).flatMap((part, at) => (at ? [made("wbr"), part] : [part])));
+export function named(text, kind = null) {
+  const parts = clean(text).split(/(?<=[_/])(?=[^_/])|(?=\.\D)/);
+  return made("bdi", { class: kind }, ...parts.flatMap((part, at) => (at ? [made("wbr"), part] : [part])));
+}
 
 // A question with the place of its answer open.
 export function questionParts(head, relation, inverse) {
