@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -274,7 +275,7 @@ def test_edges_that_were_not_drawn_are_the_reason_where_attention_was_next_to_th
     graph: KnowledgeGraph,
 ) -> None:
     steps = (TWO_STEPS[0], [("a", "a", 1.0), ("b", "b", 1.0), ("c", "c", 0.8), ("c", "a", 0.2)])
-    why = reason((asked(graph, *steps)[0], Horizon(20, 1, 200)), "f")
+    why = reason(replace(asked(graph, *steps), horizon=Horizon(20, 1, 200)), "f")
     (node,) = why.near
     assert (why.reason, why.step, why.limit) == ("not_sampled", 2, 1)
     assert (node.name, node.distance, node.facts, node.leading) == ("c", 1, 2, 1)
@@ -287,7 +288,7 @@ def test_edges_that_were_not_drawn_are_the_reason_where_attention_was_next_to_th
 
 def test_edges_that_were_not_drawn_further_away_are_the_reason_too(graph: KnowledgeGraph) -> None:
     steps = ([("a", "a", 0.5), ("a", "b", 0.5)], [("a", "a", 1.0), ("b", "b", 1.0)])
-    why = reason((asked(graph, *steps)[0], Horizon(20, 1, 200)), "f")
+    why = reason(replace(asked(graph, *steps), horizon=Horizon(20, 1, 200)), "f")
     assert (why.reason, why.near[0].name, why.near[0].distance, why.step) == ("not_sampled", "a", 2, 1)
     assert "the one that leads on towards f, 2 facts away, was not among them" in why.text()
 
@@ -309,8 +310,8 @@ def test_a_candidate_that_is_not_kept_is_told_what_was(graph: KnowledgeGraph) ->
 
 def test_limits_that_choose_by_chance_are_said_to(graph: KnowledgeGraph) -> None:
     steps = (TWO_STEPS[0], [("b", "a", 0.1), ("b", "b", 0.1), ("b", "d", 0.8)])
-    question, _ = asked(graph, *steps, n1=1)
-    why = reason((question, Horizon(1, 200, 200, "nodes")), "c")
+    question = asked(graph, *steps, n1=1)
+    why = reason(replace(question, horizon=Horizon(1, 200, 200, "nodes")), "c")
     assert (why.reason, why.chosen_by) == ("not_attended_from", "random")
     assert why.settings == (("ask_attending_from_per_step", 2),)
     assert "chosen by chance, and it was not among them" in why.text()
@@ -319,7 +320,7 @@ def test_limits_that_choose_by_chance_are_said_to(graph: KnowledgeGraph) -> None
 def test_entities_that_share_a_label_are_told_apart(graph: KnowledgeGraph) -> None:
     labels = pl.DataFrame({"id": ["b", "d"], "name": ["twin", "twin"], "description": None, "type": None})
     labelled = graph.labelled(labels.with_columns(pl.col("description", "type").cast(pl.String)))
-    why = reason(labelled, asked(graph, *TWO_STEPS), "b")
+    why = reason(replace(asked(graph, *TWO_STEPS), graph=labelled), "b")
     assert (why.candidate, why.label) == ("b", "twin")
     assert why.text().startswith(
         "twin (b) is answer number 3, with probability 0.150; before it are twin (d) (0.4"
