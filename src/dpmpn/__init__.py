@@ -5,6 +5,8 @@ from dpmpn.data.dataset import Dataset, dataset_from_tuples, load_dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.importing.importer import SplitChoice, dataset_from
 from dpmpn.errors import ConfigError, DataError, DpmpnError, RunError, UnknownName
+from dpmpn.explain.explanation import Explanation
+from dpmpn.explain.reason import WhyNot
 from dpmpn.predictions import Prediction, Predictions
 from dpmpn.reasoner import Reasoner
 
@@ -14,6 +16,7 @@ __all__ = [
     "DataError",
     "Dataset",
     "DpmpnError",
+    "Explanation",
     "KnowledgeGraph",
     "Prediction",
     "Predictions",
@@ -21,6 +24,7 @@ __all__ = [
     "RunError",
     "SplitChoice",
     "UnknownName",
+    "WhyNot",
     "dataset_from",
     "dataset_from_tuples",
     "load_dataset",

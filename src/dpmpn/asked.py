@@ -132,7 +132,7 @@ class Asked:
         if not self.graph.degree(self.head):
             raise DataError(
                 f"'{names.name(self.head)}' has no facts in the graph, so attention cannot leave it: "
-                "there is nothing to explain; add facts about it with --add"
+                "there is nothing to explain; add facts about it"
             )
         if answer is None:
             return int(self.nodes[0])
@@ -140,6 +140,6 @@ class Asked:
         if not self.is_reached(entity):
             raise DataError(
                 f"no attention reached '{names.name(entity)}', so nothing carried it there; "
-                f"ask what it was lost to: --why-not '{answer}'"
+                "ask why not this one instead"
             )
         return entity

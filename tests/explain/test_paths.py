@@ -1,6 +1,7 @@
 """Paths are read from traces: shares add up, waiting and detours are no facts, inverse edges are read backwards."""
 
 from collections import defaultdict
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from dpmpn.explain.paths import Path, strongest_paths, strongest_walks
 from dpmpn.model.engine import Engine
 from dpmpn.model.network import build_network
 from dpmpn.model.trace import ReasoningTrace, TraceStep
+
+WAITING = 9  # the relation of self-loops in random flows
 
 # Two ways from a to d, and the self-loop that every node has.
 FACTS = [("a", "likes", "b"), ("a", "likes", "c"), ("b", "knows", "d"), ("d", "helps", "c")]
@@ -120,7 +123,7 @@ def test_paths_are_the_walks_without_their_loops(seed: int, n_steps: int) -> Non
     flow = random_flow(np.random.default_rng(seed), n_nodes=5, n_steps=n_steps)
     expected: dict[tuple, float] = defaultdict(float)
     for edges, share in all_walks(flow):
-        expected[without_loops(flow.query.head, edges)] += share
+        expected[without_loops(flow.query.head, flow.answer, edges)] += share
     assert sum(expected.values()) == pytest.approx(1.0)
     walks = strongest_walks(flow, most=10_000)
     found = {walk.edges: walk.share for walk in walks}
@@ -133,6 +136,40 @@ def test_paths_are_the_walks_without_their_loops(seed: int, n_steps: int) -> Non
     enough = strongest_walks(flow, most=10_000, enough=0.5)
     assert sum(walk.share for walk in enough) >= 0.499
     assert len(enough) == 1 or sum(walk.share for walk in enough[:-1]) < 0.5
+
+
+def test_attention_that_is_spread_evenly_still_has_paths() -> None:
+    """Four layers of nodes, all joined: too many beginnings are alike to look at them all."""
+    width, layers = 18, 4
+    layer = [np.arange(width) + 1 + width * i for i in range(layers)]
+    end = 1 + width * layers
+    ways = [(np.zeros(width, int), layer[0])]
+    ways += [(np.repeat(a, width), np.tile(b, width)) for a, b in pairwise(layer)]
+    ways += [(layer[-1], np.full(width, end))]
+    attention = np.zeros((layers + 2, end + 1))
+    attention[0, 0] = attention[-1, end] = 1.0
+    steps = []
+    for t, (heads, tails) in enumerate(ways):
+        flows = attention[t, heads] / (np.bincount(heads)[heads])
+        attention[t + 1] = np.bincount(tails, flows, end + 1)
+        steps.append(StepFlow(heads, np.zeros(len(heads), int), tails, flows))
+    nothing = np.zeros((layers + 1, end + 1), bool)
+    query = QueryFlow(0, np.arange(end + 1), attention, nothing, nothing, tuple(steps))
+    walks = strongest_walks(AnswerFlow(query, end), most=50, enough=0.9)
+    assert len(walks) == 50
+    assert {len(walk.edges) for walk in walks} == {layers + 1}
+    assert [walk.share for walk in walks] == pytest.approx([width**-layers] * 50)
+
+
+def test_a_fact_from_the_head_to_itself_is_told_from_waiting_there() -> None:
+    graph = KnowledgeGraph.from_tuples([*FACTS, ("a", "likes", "a")])
+    trace = ReasoningTrace(np.array([graph.entities.id("a")]), np.array([0]))
+    edges = [("a", "likes", "a", 0.6), ("a", "likes", "b", 0.1), ("a", "=", "a", 0.3)]
+    trace.steps.append(step(graph, {"a": 1.0}, edges))
+    assert paths_to(trace, "a", graph) == [
+        Path((("a", "likes", "a"),), pytest.approx(2 / 3)),
+        Path((), pytest.approx(1 / 3)),
+    ]
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_steps=st.integers(1, 5))
@@ -193,7 +230,20 @@ def all_walks(flow: AnswerFlow) -> list[tuple[tuple[tuple[int, int, int], ...], 
     return [(edges, amount / arrived) for edges, at, amount in walks if at == flow.answer]
 
 
-def without_loops(head: int, edges: tuple[tuple[int, int, int], ...]) -> tuple[tuple[int, int, int], ...]:
+def without_loops(
+    head: int, answer: int, edges: tuple[tuple[int, int, int], ...]
+) -> tuple[tuple[int, int, int], ...]:
+    """The path of a walk; where it ends at its head, its last way out and back."""
+    if head == answer:
+        while edges and edges[-1] == (head, WAITING, head):
+            edges = edges[:-1]
+        if not edges:
+            return ()
+        return (
+            (*without_loops(head, edges[-1][0], edges[:-1]), edges[-1])
+            if edges[-1][0] != head
+            else edges[-1:]
+        )
     kept: list[tuple[int, int, int]] = []
     for edge in edges:
         nodes = [head, *(tail for *_, tail in kept)]

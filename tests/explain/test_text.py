@@ -3,7 +3,8 @@
 import pytest
 from small_reasoning import explained, reasoner
 
-from dpmpn.explain.text import SHOWN_KEY_FACTS, SHOWN_WAYS, percent, told, ways_of
+from dpmpn.explain.text import SHOWN_KEY_FACTS, SHOWN_WAYS, percent, told
+from dpmpn.explain.ways import ways_of
 
 
 def test_the_whole_text() -> None:

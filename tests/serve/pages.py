@@ -130,7 +130,7 @@ def explorer(family: tuple[Path, Path]) -> Iterator[str]:
     process.wait(20)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open, no other test can run a loop of its own
 def browser() -> "Iterator[Browser]":
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:

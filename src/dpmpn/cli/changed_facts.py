@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpmpn.cli.output import Output
-from dpmpn.cli.words import counted
 from dpmpn.errors import DataError
 from dpmpn.reasoner import Reasoner
+from dpmpn.words import counted
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,9 +11,9 @@ from rich.markup import escape
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter, duration
 from dpmpn.cli.settings import with_settings
-from dpmpn.cli.words import counted
 from dpmpn.errors import DataError
 from dpmpn.reasoner import Reasoner
+from dpmpn.words import counted
 
 if TYPE_CHECKING:
     import polars as pl

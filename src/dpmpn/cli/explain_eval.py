@@ -10,9 +10,9 @@ import typer
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter, duration
 from dpmpn.cli.settings import with_settings
-from dpmpn.cli.words import counted
 from dpmpn.errors import ConfigError
 from dpmpn.reasoner import Reasoner
+from dpmpn.words import counted
 
 _GROUPS = {
     "all": "All answers",

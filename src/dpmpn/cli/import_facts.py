@@ -10,9 +10,9 @@ import typer
 
 from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.cli.progress import Meter, duration
-from dpmpn.cli.words import counted
 from dpmpn.data.dataset import SPLITS
 from dpmpn.errors import ConfigError, DataError
+from dpmpn.words import counted
 
 _MEGABYTE = 1_000_000
 _SHOWN_PAIRS = 3

@@ -11,10 +11,10 @@ from dpmpn.cli.changed_facts import Added, Removed, changed
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter, duration
 from dpmpn.cli.settings import with_settings
-from dpmpn.cli.words import counted
 from dpmpn.errors import ConfigError
 from dpmpn.predictions import Predictions
 from dpmpn.reasoner import Reasoner
+from dpmpn.words import counted
 
 if TYPE_CHECKING:
     from dpmpn.bulk.queries import BulkReport

@@ -24,7 +24,7 @@ from dpmpn.drawing.plain import plain
 from dpmpn.drawing.steps_told import told_overview, told_steps
 from dpmpn.explain.explanation import Explanation
 from dpmpn.explain.subgraph import Subgraph
-from dpmpn.explain.text import Way, ways_of
+from dpmpn.explain.ways import Way, ways_of
 
 if TYPE_CHECKING:
     from dpmpn.explain.why_not import WhyNot

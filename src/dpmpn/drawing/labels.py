@@ -1,6 +1,6 @@
 """Places labels so that none lies over another or over a node; what finds no room is left to the titles."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,10 @@ LINE_HEIGHT = 1.18
 _NODE_WIDTH = 148.0  # the most a line of a node's label may take
 _EDGE_WIDTHS = 160.0, 132.0  # and of a line's, where lines are few and where they are many
 _FEW = 8
-_OVER_LINE = 0.7  # the cost of each line under a label, in parts of a line's half length or a label's side
+_OVER_LINE = 0.7  # the cost of crossing the heaviest line, in parts of a line's half length or a label's side
+_CROSSED = 18.0  # the length of a line that a label covers where it crosses it
+_MOST_COVERED = 0.5  # of a line's length: beyond, nobody sees where it goes
+_HIDDEN = 8.0  # the cost of covering all of it beyond that
 _THICK = 2.0  # half of a heavy line
 _MOST_RELATIONS = 4  # that are named on one line between two nodes
 
@@ -100,48 +103,72 @@ def size_of(lines: Sequence[str], size: float, bold: bool = False) -> tuple[floa
 class Placer:
     """A field in which boxes are taken one after the other."""
 
-    def __init__(self, width: float, height: float, points: np.ndarray) -> None:
+    def __init__(self, width: float, height: float, points: np.ndarray, weights: np.ndarray) -> None:
         self.width, self.height = width, height
         self._points = points  # lines x points x 2: where text is harder to read
-        self._taken: list[Box] = []
+        self._weights = weights  # lines: from 0 to 1 for the heaviest
+        self._lengths = np.hypot(*np.moveaxis(np.diff(points, axis=1), 2, 0)).sum(1)
+        self._low, self._high = points.min(1) - _THICK, points.max(1) + _THICK  # lines x 2
+        self._covered = np.zeros(points.shape[:2], bool)  # by labels other than the line's own
+        self._taken = np.zeros((0, 4))
 
-    def take(self, box: Box) -> None:
-        """Keep a box free of labels."""
-        self._taken.append(box)
+    def take(self, *boxes: Box) -> None:
+        """Keep boxes free of labels."""
+        self._taken = np.concatenate([self._taken, [_corners(box) for box in boxes]])
 
-    def place(self, candidates: Iterable[tuple[Box, float]], own: int = -1, spared: int = 0) -> Box | None:
+    def place(self, candidates: Sequence[tuple[Box, float]], own: int = -1, spared: int = 0) -> Box | None:
         """Take the best of some boxes with their costs that are free, if any is.
 
         A label may lie on lines at a cost, on its `own` at none, and on the first `spared` not at all.
         """
+        free = self._are_free(np.array([_corners(box) for box, _ in candidates]))
         best, least = None, float("inf")
-        for box, cost in candidates:
-            if cost >= least or not self.is_free(box):
+        for box, cost in (candidates[at] for at in np.flatnonzero(free)):
+            if cost >= least:
                 continue
-            under = self._is_on(box)
-            if under[:spared].any():
+            lines, inside = self._under(box, own)
+            if (lines < spared).any():
                 continue
-            cost += _OVER_LINE * float(under.sum()) - (own >= 0 and under[own])
+            cost += self._cost(lines, inside)
             if cost < least - 1e-9:
                 best, least = box, cost
         if best is not None:
             self.take(best)
+            lines, inside = self._under(best, own)
+            self._covered[lines] |= inside
         return best
-
-    def is_free(self, box: Box) -> bool:
-        """Whether it is in the field and over nothing that is taken."""
-        return box.is_inside(self.width, self.height) and not any(
-            box.overlaps(taken) for taken in self._taken
-        )
 
     def is_on_others(self, box: Box, own: int) -> bool:
         """Whether a box lies on lines other than its own."""
-        on = self._is_on(box)
-        return int(on.sum()) > int(on[own])
+        return len(self._under(box, own)[0]) > 0
 
-    def _is_on(self, box: Box) -> np.ndarray:
-        """For each line whether a box lies on it or touches it."""
-        x, y = self._points[..., 0], self._points[..., 1]
-        beside = (x > box.left - _THICK) & (x < box.right + _THICK)
-        inside: np.ndarray = beside & (y > box.top - _THICK) & (y < box.bottom + _THICK)
-        return np.any(inside, axis=1)
+    def _are_free(self, boxes: np.ndarray) -> np.ndarray:
+        """Which of some boxes (boxes x 4) are in the field and over nothing that is taken."""
+        inside = (boxes[:, :2] >= 0).all(1) & (boxes[:, 2:] <= (self.width, self.height)).all(1)
+        over = (boxes[:, None, :2] < self._taken[:, 2:]) & (self._taken[:, :2] < boxes[:, None, 2:])
+        return np.asarray(inside & ~over.all(2).any(1))
+
+    def _under(self, box: Box, own: int) -> tuple[np.ndarray, np.ndarray]:
+        """The lines but for its own that a box lies on or touches, and which of their points it covers."""
+        left, top, right, bottom = _corners(box)
+        near = (self._low < (right, bottom)).all(1) & (self._high > (left, top)).all(1)
+        lines = np.flatnonzero(near)
+        lines = lines[lines != own]
+        x, y = self._points[lines, :, 0], self._points[lines, :, 1]
+        inside = (x > left - _THICK) & (x < right + _THICK) & (y > top - _THICK) & (y < bottom + _THICK)
+        touched = inside.any(1)
+        return lines[touched], inside[touched]
+
+    def _cost(self, lines: np.ndarray, inside: np.ndarray) -> float:
+        """Of covering points of lines: by the length that was not covered before, more on heavy lines."""
+        before = self._covered[lines]
+        after = before | inside
+        length = self._lengths[lines] * (after & ~before).mean(1)
+        crossing = (0.4 + 0.6 * length / _CROSSED) * (0.5 + 0.5 * self._weights[lines])
+        beyond = [np.maximum(covered.mean(1) - _MOST_COVERED, 0) for covered in (after, before)]
+        hidden = (beyond[0] - beyond[1]) / (1 - _MOST_COVERED)
+        return float((_OVER_LINE * crossing + _HIDDEN * hidden).sum())
+
+
+def _corners(box: Box) -> tuple[float, float, float, float]:
+    return box.left, box.top, box.right, box.bottom

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmpn.drawing.arranging import arranged
-from dpmpn.drawing.bundles import bundled
+from dpmpn.drawing.bundles import Bundle, bundled
 from dpmpn.drawing.colours import gained, most_attention, strengths
 from dpmpn.drawing.labels import EDGE_SIZE, NODE_SIZE, Label, edge_lines, node_lines, size_of
-from dpmpn.drawing.spreading import spread
+from dpmpn.drawing.spreading import Crowd, spread
 from dpmpn.drawing.tangle import Graph
 from dpmpn.explain.subgraph import Node, Subgraph
 
 END_RADIUS = 13.0  # of the head and the answer
+LOOP_ROOM = 14.0  # that a line from a node to itself takes above its disc
+MOST_OTHERS = 300  # nodes besides the pruned subgraph's: more are not told apart, and each pair of them takes time
 _SMALL, _LARGE = 3.0, 8.5  # of the others, from no attention to the most
 
 
@@ -28,28 +30,14 @@ class Disc:
 
 @dataclass(frozen=True)
 class Layout:
-    """The discs of a subgraph's nodes, in their order, in a field that is so wide and high; y goes down."""
+    """The discs of a subgraph's nodes in a field that is so wide and high; y goes down."""
 
     width: float
     height: float
-    discs: tuple[Disc, ...]
+    discs: Mapping[int, Disc]  # by place among the nodes, in their order; not all nodes of a large one have any
     head: int  # places among the nodes
     answer: int
     most_attention: float  # of the others: sizes and colours go by the part of it
-
-
-def lay_out(
-    full: Subgraph,
-    pruned: Subgraph,
-    head: str,
-    answer: str,
-    widths: tuple[float, float] = (440.0, 540.0),
-    height: float = 440.0,
-) -> tuple[Layout, Layout]:
-    """The layouts of the full and of the pruned subgraph; what both have stands at the same part of them."""
-    most = most_attention(full, (place_of(full, head), place_of(full, answer)))
-    small = lay_out_pruned(pruned, head, answer, widths[1], height, most=most)
-    return lay_out_full(full, pruned, small, head, answer, widths[0]), small
 
 
 def lay_out_pruned(
@@ -70,23 +58,26 @@ def lay_out_pruned(
     at_head, at_answer = place_of(pruned, head), place_of(pruned, answer)
     most = most_attention(pruned, (at_head, at_answer)) if most is None else most
     radii = _radii(pruned, (at_head, at_answer), most)
-    sizes = np.array([_size(node, radius) for node, radius in zip(pruned.nodes, radii, strict=True)])
-    bundles = [b for b in bundled(pruned, [sum(e.share) for e in pruned.edges]) if not b.is_loop]
+    bundles = bundled(pruned, [sum(e.share) for e in pruned.edges])
     labels = [
         size_of(("ab",) if keyed else edge_lines(bundle, len(bundles)), EDGE_SIZE) for bundle in bundles
     ]
+    loops = _loops(bundles, labels, len(radii))
+    sizes = np.array([_size(*parts) for parts in zip(pruned.nodes, radii, loops, strict=True)])
+    straight = [at for at, bundle in enumerate(bundles) if not bundle.is_loop]
     graph = Graph(
         sizes / 2,
-        sizes[:, 1] / 2 - np.array(radii) - 2,
-        np.array([(b.source, b.target) for b in bundles], int).reshape(-1, 2),
-        np.array(labels).reshape(-1, 2) / 2 + 2,
+        sizes[:, 1] / 2 - np.array(radii) - 2 - loops[:, 1],
+        np.array([(bundles[at].source, bundles[at].target) for at in straight], int).reshape(-1, 2),
+        np.array([labels[at] for at in straight]).reshape(-1, 2) / 2 + 2,
         _wished(pruned, at_head, at_answer, sizes, width),
     )
     places = arranged(graph, at_head, at_answer, (width, height))
     top, bottom = _reach(graph, places)
     stretch = max(1.0, least_height / (bottom - top))  # only moves nodes apart
     places[:, 1] = (places[:, 1] - top) * stretch
-    return _layout(places, radii, (at_head, at_answer), most, (width, (bottom - top) * stretch))
+    discs = _discs(range(len(radii)), places, radii)
+    return Layout(width, (bottom - top) * stretch, discs, at_head, at_answer, most)
 
 
 def lay_out_full(
@@ -100,7 +91,8 @@ def lay_out_full(
 ) -> Layout:
     """Nodes of the pruned subgraph where they are there, the others by when they gained attention and from whom.
 
-    Room is left for the labels of the former: where `labels` has them in the pruned picture, else below.
+    Room is left for the labels of the former: where `labels` has them in the pruned picture, else below. Of the others
+    those with the most attention have a place, MOST_OTHERS of them.
     """
     height = small.height
     at_head, at_answer = place_of(full, head), place_of(full, answer)
@@ -108,23 +100,49 @@ def lay_out_full(
     radii = _radii(full, (at_head, at_answer), most)
     known = {
         node.name: (disc.x * width / small.width, disc.y)
-        for node, disc in zip(pruned.nodes, small.discs, strict=True)
+        for node, disc in zip(pruned.nodes, small.discs.values(), strict=True)
     }
-    pinned = np.array([node.name in known for node in full.nodes])
-    start = np.array([known.get(node.name, (np.nan, np.nan)) for node in full.nodes])
-    when = np.array([gained(node)[1] for node in full.nodes])
-    ends = np.array([(e.source, e.target) for e in full.edges], int).reshape(-1, 2)
-    flows = np.array([sum(e.flow) for e in full.edges])
+    shown = _shown(full, known)
+    nodes = [full.nodes[at] for at in shown]
+    ends, flows = _exchanges(full, shown)
+    crowd = Crowd(
+        np.array([known.get(node.name, (np.nan, np.nan)) for node in nodes]),
+        np.array([node.name in known for node in nodes]),
+        np.array([radii[at] for at in shown]),
+        np.bincount(ends[ends[:, 0] == ends[:, 1], 0], minlength=len(nodes)) > 0,
+        np.array([gained(node)[1] for node in nodes]),
+        ends,
+        flows,
+    )
     lines = _lines_of(pruned, small) * [width / small.width, 1.0]
-    rooms = _rooms(pruned, small, labels or {}, known, width)
-    places = spread(start, pinned, np.array(radii), when, ends, flows, lines, rooms, (width, height))
-    return _layout(places, radii, (at_head, at_answer), most, (width, height))
+    places = spread(crowd, lines, _rooms(pruned, small, labels or {}, known, width), (width, height))
+    return Layout(width, height, _discs(shown, places, crowd.radii), at_head, at_answer, most)
+
+
+def _shown(full: Subgraph, known: Mapping[str, object]) -> list[int]:
+    """Places of the nodes that are drawn: the known ones and the strongest others."""
+    others = [at for at, node in enumerate(full.nodes) if node.name not in known]
+    if len(others) > MOST_OTHERS:
+        others.sort(key=lambda at: (-round(gained(full.nodes[at])[0], 9), at))
+    left_out = set(others[MOST_OTHERS:])
+    return [at for at in range(len(full.nodes)) if at not in left_out]
+
+
+def _exchanges(full: Subgraph, shown: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of the edges between shown nodes, as places among these, and what flowed along each."""
+    place = np.full(len(full.nodes), -1)
+    place[shown] = np.arange(len(shown))
+    ends = place[np.array([(e.source, e.target) for e in full.edges], int).reshape(-1, 2)]
+    between = (ends >= 0).all(1)
+    flows = np.array([sum(e.flow) for e in full.edges])
+    return ends[between], flows[between]
 
 
 def _lines_of(pruned: Subgraph, small: Layout) -> np.ndarray:
     """The lines of the pruned subgraph, each by its two ends: lines x 2 x 2."""
-    places = np.array([(disc.x, disc.y) for disc in small.discs])
+    places = np.array([(disc.x, disc.y) for disc in small.discs.values()])
     ends = np.array([(edge.source, edge.target) for edge in pruned.edges], int).reshape(-1, 2)
+    ends = ends[ends[:, 0] != ends[:, 1]]
     return places[np.unique(np.sort(ends, 1), axis=0)]
 
 
@@ -137,7 +155,8 @@ def _rooms(
 ) -> np.ndarray:
     """Boxes for the labels of nodes that are placed already: middles and half widths and heights."""
     rooms = []
-    for at, (node, disc) in enumerate(zip(pruned.nodes, small.discs, strict=True)):
+    for at, disc in small.discs.items():
+        node = pruned.nodes[at]
         end = disc.radius >= END_RADIUS
         wide, high = size_of(node_lines(node, end), NODE_SIZE, end)
         x, y = places[node.name]
@@ -155,12 +174,11 @@ def place_of(subgraph: Subgraph, name: str) -> int:
     return next(at for at, node in enumerate(subgraph.nodes) if node.name == name)
 
 
-def _layout(
-    places: np.ndarray, radii: Sequence[float], ends: tuple[int, int], most: float, field: tuple[float, float]
-) -> Layout:
+def _discs(shown: Sequence[int], places: np.ndarray, radii: Sequence[float] | np.ndarray) -> dict[int, Disc]:
     rounded = np.round(places, 1).tolist()  # below what is seen, above what differs between machines
-    discs = tuple(Disc(x, y, round(radius, 1)) for (x, y), radius in zip(rounded, radii, strict=True))
-    return Layout(*field, discs, *ends, most)
+    return {
+        at: Disc(x, y, round(float(radius), 1)) for at, (x, y), radius in zip(shown, rounded, radii, strict=True)
+    }
 
 
 def _radii(subgraph: Subgraph, apart: tuple[int, int], most: float) -> list[float]:
@@ -171,11 +189,20 @@ def _radii(subgraph: Subgraph, apart: tuple[int, int], most: float) -> list[floa
     ]
 
 
-def _size(node: Node, radius: float) -> tuple[float, float]:
-    """The width and height that a disc takes with its label below."""
+def _loops(bundles: Sequence[Bundle], labels: Sequence[tuple[float, float]], n: int) -> np.ndarray:
+    """The width and height that lines from nodes to themselves take above the discs, with their labels: nodes x 2."""
+    loops = np.zeros((n, 2))
+    for bundle, (width, height) in zip(bundles, labels, strict=True):
+        if bundle.is_loop:
+            loops[bundle.source] = width + 8, LOOP_ROOM + height
+    return loops
+
+
+def _size(node: Node, radius: float, loop: np.ndarray) -> tuple[float, float]:
+    """The width and height that a disc takes with its label below and a line to itself above."""
     end = radius >= END_RADIUS
     width, height = size_of(node_lines(node, end), NODE_SIZE, end)
-    return max(width, 2 * radius) + 6, 2 * radius + height + 6
+    return max(width, 2 * radius, loop[0]) + 6, 2 * radius + height + 6 + loop[1]
 
 
 def _wished(subgraph: Subgraph, head: int, answer: int, sizes: np.ndarray, width: float) -> np.ndarray:
@@ -193,7 +220,7 @@ def _wished(subgraph: Subgraph, head: int, answer: int, sizes: np.ndarray, width
 
 def _reach(graph: Graph, places: np.ndarray) -> tuple[float, float]:
     """From where to where nodes and the labels of lines go in height; labels of nodes may also stand above."""
-    above = below = graph.half[:, 1] + graph.drop
+    above = below = graph.half[:, 1] + np.abs(graph.drop)
     middles = places[graph.ends].mean(1)[:, 1]
     top = min((places[:, 1] - above).min(), (middles - graph.label[:, 1]).min(initial=np.inf))
     bottom = max((places[:, 1] + below).max(), (middles + graph.label[:, 1]).max(initial=-np.inf))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmpn.drawing.bundles import Bundle
-from dpmpn.drawing.layout import Disc, Layout
+from dpmpn.drawing.layout import LOOP_ROOM, Disc, Layout
 
 _BENDS = (
     0.0,
@@ -49,7 +49,7 @@ def course(bundle: Bundle, layout: Layout, avoided: Sequence[bool]) -> Course:
     others = np.array(
         [
             (disc.x, disc.y, disc.radius)
-            for at, disc in enumerate(layout.discs)
+            for at, disc in layout.discs.items()
             if avoided[at] and at not in (bundle.source, bundle.target)
         ]
     ).reshape(-1, 3)
@@ -103,9 +103,10 @@ def _rim(disc: Disc, towards: tuple[float, float]) -> tuple[float, float]:
 
 
 def _loop(disc: Disc) -> Course:
+    """Above the disc, as high as the layout left room for it and half of a heavy line."""
     left, right = disc.x - disc.radius * 0.6, disc.x + disc.radius * 0.6
-    top = disc.y - disc.radius * 0.9
-    return Course((left, top), (disc.x, disc.y - disc.radius - 22), (right, top))
+    foot, top = disc.y - disc.radius * 0.9, disc.y - disc.radius - LOOP_ROOM + 3
+    return Course((left, foot), (disc.x, 2 * top - foot), (right, foot))
 
 
 def _hits(curve: Course, others: np.ndarray) -> float:

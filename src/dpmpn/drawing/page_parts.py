@@ -9,8 +9,10 @@ from dpmpn.drawing.colours import ANSWER, HEAD, LITTLE, OUTLINE
 from dpmpn.drawing.plain import plain
 from dpmpn.drawing.steps_told import fact_told
 from dpmpn.explain.explanation import Explanation, Question
+from dpmpn.explain.naming import entity_label, relation_label
 from dpmpn.explain.paths import Fact
-from dpmpn.explain.text import Way, entity_label, percent, relation_label
+from dpmpn.explain.text import percent
+from dpmpn.explain.ways import Way
 from dpmpn.predictions import Prediction
 
 if TYPE_CHECKING:
@@ -174,7 +176,7 @@ def _table(caption: str, columns: Sequence[str], rows: Iterable[tuple]) -> str: 
 
 def _name(name: str) -> str:
     """A name; a long one may be broken where its parts meet."""
-    parts = re.split(r"(?<=[_/])(?=[^_/])|(?=\.\D)", plain(name))
+    parts = re.split(r"(?<=[^_/][_/])(?=[^_/])|(?=\.\D)", plain(name))
     return f"<bdi>{'<wbr>'.join(map(escape, parts))}</bdi>"
 
 

@@ -32,6 +32,7 @@ from dpmpn.drawing.labels import (
 from dpmpn.drawing.layout import Disc, Layout
 from dpmpn.drawing.lines import Course, arrow, course, ways
 from dpmpn.drawing.markup import element, label_text, number, polygon, title
+from dpmpn.drawing.names import exactly
 from dpmpn.drawing.text import text_width
 from dpmpn.explain.subgraph import Subgraph
 
@@ -69,22 +70,24 @@ def draw_subgraph(
     subgraph `kept` steps back; `keys` are shown in the place of relations.
     """
     stands_out = _Kept(subgraph, kept)
-    lines = _chosen(bundled(subgraph, weights), stands_out, most_lines)
+    lines = _chosen(bundled(subgraph, weights), stands_out, layout, most_lines)
     strong = stands_out.nodes
     courses = [course(line, layout, strong) for line in lines]
     points = np.stack([c.points(_FINE) for c in courses]) if courses else np.zeros((0, 1, 2))
-    placer = Placer(layout.width, layout.height, points)
-    for disc in layout.discs:
-        placer.take(Box.around(disc.x, disc.y, 2 * disc.radius, 2 * disc.radius))
+    heaviest = max((line.weight for line in lines), default=0.0)
+    parts_of_heaviest = np.array([line.weight / heaviest if heaviest > 0 else 0.0 for line in lines])
+    placer = Placer(layout.width, layout.height, points, parts_of_heaviest)
+    placer.take(
+        *(Box.around(disc.x, disc.y, 2 * disc.radius, 2 * disc.radius) for disc in layout.discs.values())
+    )
     n_strong = 0 if kept is None else sum(map(stands_out.has, lines))
     node_labels = _place_node_labels(subgraph, layout, strong, placer, most_labels[0], n_strong)
     labelled = [at for at, line in enumerate(lines) if kept is None or stands_out.has(line)][: most_labels[1]]
     texts = {at: edge_lines(lines[at], len(lines), keys, ways(lines[at], layout)) for at in labelled}
-    edge_labels = _place_edge_labels(texts, courses, placer)
-    heaviest = max((line.weight for line in lines), default=0.0)
+    edge_labels = _place_edge_labels(texts, lines, courses, placer)
     drawn = [
-        _line(subgraph, line, curve, line.weight / heaviest if heaviest > 0 else 0.0, stands_out.has(line))
-        for line, curve in zip(lines, courses, strict=True)
+        _line(subgraph, line, curve, part, stands_out.has(line))
+        for line, curve, part in zip(lines, courses, parts_of_heaviest.tolist(), strict=True)
     ]
     parts = [
         *reversed(drawn),  # the heaviest on top
@@ -131,10 +134,10 @@ class _Kept:
         )
 
 
-def _chosen(lines: Sequence[Bundle], stands_out: _Kept, most: int) -> tuple[Bundle, ...]:
-    """The lines that stand out, then the heaviest others."""
-    order = sorted(range(len(lines)), key=lambda at: (not stands_out.has(lines[at]), at))
-    return tuple(lines[at] for at in order[:most])
+def _chosen(lines: Sequence[Bundle], stands_out: _Kept, layout: Layout, most: int) -> tuple[Bundle, ...]:
+    """The lines that stand out, then the heaviest others, between nodes that are drawn."""
+    drawn = [line for line in lines if line.source in layout.discs and line.target in layout.discs]
+    return tuple(sorted(drawn, key=lambda line: not stands_out.has(line))[:most])
 
 
 def _place_node_labels(
@@ -145,8 +148,8 @@ def _place_node_labels(
     The last do not lie on the lines that stand out, of which there are as many as `spared`.
     """
     ends = (layout.head, layout.answer)
-    peaks = [round(gained(node)[0], 9) for node in subgraph.nodes]
-    order = sorted(range(len(peaks)), key=lambda at: (at not in ends, not strong[at], -peaks[at], at))
+    peaks = {at: round(gained(subgraph.nodes[at])[0], 9) for at in layout.discs}
+    order = sorted(peaks, key=lambda at: (at not in ends, not strong[at], -peaks[at], at))
     labels: dict[int, Label] = {}
     for at in order:
         if len(labels) >= most:
@@ -172,20 +175,24 @@ def _around(disc: Disc, width: float, height: float, field: float) -> list[tuple
     )  # so that it is not cut off at the border
     for x, cost in ((inwards, 0.1), (aside / 2, 0.3), (-aside / 2, 0.3), (aside, 0.6), (-aside, 0.6)):
         places += [(x, reach_y, cost), (x, -reach_y, cost + 0.4)]
+    corner_x, corner_y = disc.radius * 0.7 + _GAP + width / 2, disc.radius * 0.7 + height / 2
+    places += [(x, y, 0.8) for x in (corner_x, -corner_x) for y in (corner_y, -corner_y)]
     return [(Box.around(disc.x + x, disc.y + y, width, height), cost) for x, y, cost in places]
 
 
 def _place_edge_labels(
-    texts: Mapping[int, tuple[str, ...]], courses: Sequence[Course], placer: Placer
+    texts: Mapping[int, tuple[str, ...]], lines: Sequence[Bundle], courses: Sequence[Course], placer: Placer
 ) -> dict[int, Label]:
-    """Labels on their lines, as near to the middle as there is room."""
+    """Labels on their lines, as near to the middle as there is room; above those that lead back to their node."""
     labels: dict[int, Label] = {}
     for at, text in texts.items():
         width, height = size_of(text, EDGE_SIZE)
-        middles = ((courses[at].at(part), abs(part - 0.5)) for part in _ALONG)
-        box = placer.place(
-            [(Box.around(x, y, width + 6, height + 1), cost * 4) for (x, y), cost in middles], at
-        )
+        if lines[at].is_loop:
+            x, y = courses[at].at(0.5)
+            middles = [((x + part * width, y - height / 2 + 1), abs(part)) for part in (0.0, 0.25, -0.25)]
+        else:
+            middles = [(courses[at].at(part), 4 * abs(part - 0.5)) for part in _ALONG]
+        box = placer.place([(Box.around(x, y, width + 6, height + 1), cost) for (x, y), cost in middles], at)
         if box is not None:
             labels[at] = Label(text, box, EDGE_SIZE)
     return labels
@@ -243,7 +250,7 @@ def _told(subgraph: Subgraph, at: int) -> str:
 def _discs(subgraph: Subgraph, layout: Layout, strong: Sequence[bool]) -> list[str]:
     """The discs, the largest last."""
     strength = strengths(subgraph, (layout.head, layout.answer), layout.most_attention)
-    order = sorted(range(len(layout.discs)), key=lambda at: (strong[at], layout.discs[at].radius, at))
+    order = sorted(layout.discs, key=lambda at: (strong[at], layout.discs[at].radius, at))
     return [_disc(subgraph, layout, at, strength[at]) for at in order]
 
 
@@ -252,7 +259,6 @@ def _disc(subgraph: Subgraph, layout: Layout, at: int, strength: float) -> str:
     peak, when = gained(node)
     colour = HEAD if at == layout.head else ANSWER if at == layout.answer else node_colour(strength, when)
     role = "head: " if at == layout.head else "answer: " if at == layout.answer else ""
-    name = node.name if node.name == node.label else f"{node.label} ({node.name})"
     shapes = element(
         "circle",
         cx=disc.x,
@@ -264,7 +270,7 @@ def _disc(subgraph: Subgraph, layout: Layout, at: int, strength: float) -> str:
     )
     if at == layout.head == layout.answer:
         shapes += element("circle", cx=disc.x, cy=disc.y, r=disc.radius * 0.55, fill=ANSWER)
-    told = title(f"{role}{name}; attention at most {peak:.1%}")
+    told = title(f"{role}{exactly(node)}; attention at most {peak:.1%}")
     return element("g", told + shapes, class_="node", data_node=str(at))
 
 

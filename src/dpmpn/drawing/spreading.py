@@ -1,37 +1,41 @@
 """Places the many nodes of a full subgraph around those that are placed already."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 _GOLDEN = 0.6180339887498949
 _ROUNDS = 150
 _BESIDE = 6.0  # between a disc and a line of the pruned subgraph
+_LOOP = 12.0  # more room above a disc that has a line to itself
 
 
-def spread(
-    start: np.ndarray,
-    pinned: np.ndarray,
-    radii: np.ndarray,
-    when: np.ndarray,
-    ends: np.ndarray,
-    flows: np.ndarray,
-    lines: np.ndarray,
-    boxes: np.ndarray,
-    field: tuple[float, float],
-) -> np.ndarray:
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """Nodes to be placed, some of which are; each array has a row for each of them but the last two."""
+
+    start: np.ndarray  # places of those that are pinned to them
+    pinned: np.ndarray
+    radii: np.ndarray
+    loops: np.ndarray  # whether a line leads from it to itself
+    when: np.ndarray  # it gained its attention: from 0 to 1
+    ends: np.ndarray  # edges x 2
+    flows: np.ndarray  # of the edges
+
+
+def spread(crowd: Crowd, lines: np.ndarray, boxes: np.ndarray, field: tuple[float, float]) -> np.ndarray:
     """Places by time from left to right, near those with whom attention was exchanged, and apart from each other.
 
-    `start` holds the places of the pinned nodes; from `lines` (lines x 2 ends x 2) others keep away, and out of `boxes`
-    (middle and half the width and height).
+    Free nodes keep off `lines` (lines x 2 ends x 2) and out of `boxes` (middle and half the width and height).
     """
-    n = len(start)
-    free = ~pinned
+    n, free, radii = len(crowd.start), ~crowd.pinned, crowd.radii
     if not free.any():
-        return start.copy()
+        return crowd.start.copy()
     edge = radii + 3.0
-    low, high = np.stack([edge, edge], 1), np.array(field) - edge[:, None]
-    wished = field[0] * (0.12 + 0.76 * when)
-    near = _nearness(ends, flows, n)
-    places = start.copy()
+    low, high = np.stack([edge, edge + _LOOP * crowd.loops], 1), np.array(field) - edge[:, None]
+    wished = field[0] * (0.12 + 0.76 * crowd.when)
+    near = _nearness(crowd.ends, crowd.flows, n)
+    places = crowd.start.copy()
     order = np.argsort(np.argsort(wished[free], kind="stable"), kind="stable")
     places[free, 0] = wished[free]
     places[free, 1] = (order + 1) * _GOLDEN % 1.0 * field[1]
@@ -45,8 +49,23 @@ def spread(
         pull[:, 0] += 0.08 * calm * (wished - places[:, 0])
         push = _off_each_other(places, wanted) + _off_lines(places, lines, radii + _BESIDE)
         moved = _out_of(places + pull + push, radii, boxes)
+        if calm < 0.2:  # before, they may still change sides
+            moved = _beside(moved, lines, radii + _BESIDE / 2)
         places[free] = np.clip(moved, low, high)[free]
     return places
+
+
+def _beside(places: np.ndarray, lines: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Discs that lie on lines are moved off them, on the side where they are."""
+    moved = places.copy()
+    for start, end in lines:
+        along = (end - start) / max(float(np.hypot(*(end - start))), 1e-9)
+        aside = np.array([-along[1], along[0]])
+        off, part = (moved - start) @ aside, (moved - start) @ along
+        over = wanted - np.abs(off)
+        on = (over > 0) & (part > 0) & (part < (end - start) @ along)
+        moved[on] += np.outer(np.where(off < 0, -over, over)[on], aside)
+    return moved
 
 
 def _out_of(places: np.ndarray, radii: np.ndarray, boxes: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from dpmpn.data.graph import KnowledgeGraph
 
 FARTHEST = 100  # facts: nobody learns more from a greater distance, and a chain of a million would take long
 NOT_CONNECTED = -1
+TOO_FAR = np.iinfo(np.int32).max
 
 
 class Levels:
@@ -47,6 +48,16 @@ def tails_of(graph: KnowledgeGraph, entities: np.ndarray) -> np.ndarray:
     counts = graph.degree(entities)
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return graph.tails[np.repeat(graph.offsets[entities], counts) + within]
+
+
+def distances_to(graph: KnowledgeGraph, entity: int, farthest: int) -> np.ndarray:
+    """How many facts lead from each entity to one, TOO_FAR where more than `farthest` are needed."""
+    distances = np.full(graph.n_entities, TOO_FAR, np.int32)
+    distances[entity] = 0
+    levels = Levels(graph, entity, towards=True)
+    for distance in range(1, farthest + 1):
+        distances[levels.advance()] = distance
+    return distances
 
 
 def facts_between(graph: KnowledgeGraph, head: int, tail: int) -> int | None:

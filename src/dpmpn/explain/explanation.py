@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow
+from dpmpn.explain.naming import one_line
 from dpmpn.explain.paths import Fact, Path, fact_of, named_fact, named_paths, strongest_walks
 from dpmpn.explain.subgraph import Subgraph, full_subgraph, pruned_subgraph
 from dpmpn.predictions import Prediction
@@ -33,14 +34,16 @@ class Question:
     relation_label: str
 
     def __str__(self) -> str:
-        if self.inverse:
-            return f"<?, {self.relation_label}, {self.head_label}>"
-        return f"<{self.head_label}, {self.relation_label}, ?>"
+        return self.shown(one_line(self.head_label), one_line(self.relation_label))
+
+    def shown(self, head: str, relation: str) -> str:
+        """The question with other words for its head and its relation."""
+        return f"<?, {relation}, {head}>" if self.inverse else f"<{head}, {relation}, ?>"
 
 
 @dataclass(frozen=True)
 class KeyFact:
-    """A fact of the pruned subgraph and the part of the answer's attention that came along paths with it."""
+    """A fact of the pruned subgraph and the part of the answer's attention that its paths with this fact brought."""
 
     fact: Fact
     share: float
@@ -55,6 +58,10 @@ class Explanation:
     horizon: Horizon
     graph: KnowledgeGraph
     flow: AnswerFlow
+
+    def __repr__(self) -> str:
+        answer = self.answer
+        return f"Explanation({self.question} {answer.label}, rank {answer.rank}, {answer.probability:.3g})"
 
     @property
     def n_steps(self) -> int:

@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.data.graph import INVERSE_SUFFIX
+from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import ConfigError
 from dpmpn.explain.explanation import Explanation
+from dpmpn.explain.naming import ShownNames, one_line
 from dpmpn.explain.record import labelled_fact, labelled_path
 from dpmpn.explain.subgraph import Edge, Node, Subgraph
-from dpmpn.explain.text import one_line, percent
+from dpmpn.explain.text import percent
 
 if TYPE_CHECKING:
     import networkx  # type: ignore[import-untyped]
@@ -17,8 +18,9 @@ _THIN, _THICK = 0.5, 5.0  # points
 
 
 def as_networkx(explanation: Explanation, full: bool = False) -> "networkx.MultiDiGraph":
-    """The pruned subgraph, or the full one; edges point the way attention went, and an inverse one's key ends in _inv.
+    """The pruned subgraph, or the full one; edges point the way attention went, and their keys name what it went along.
 
+    An edge's key is its relation, or the graph's name of the inverse relation where attention went against the fact.
     Attributes are texts and numbers, so that every format of networkx can be written: attention_0 ... attention_T,
     flow_1 ... flow_T and so on, as the columns of `as_tables` are named.
     """
@@ -37,7 +39,7 @@ def as_networkx(explanation: Explanation, full: bool = False) -> "networkx.Multi
         graph.add_edge(
             subgraph.nodes[edge.source].name,
             subgraph.nodes[edge.target].name,
-            key=edge.relation + INVERSE_SUFFIX * edge.inverse,
+            key=_went_along(explanation.graph, edge),
             relation=edge.relation,
             label=edge.relation_label,
             inverse=edge.inverse,
@@ -53,14 +55,23 @@ def as_dot(explanation: Explanation, full: bool = False) -> str:
     attention.
     """
     subgraph = explanation.full if full else explanation.pruned
-    title = f"{explanation.question} {explanation.answer.label}"
+    question, answer = explanation.question, explanation.answer
+    names = ShownNames(
+        {node.name: node.label for node in subgraph.nodes},
+        {
+            question.relation: question.relation_label,
+            **{edge.relation: edge.relation_label for edge in subgraph.edges},
+        },
+    )
+    asked = question.shown(names.entity(question.head), names.relation(question.relation))
+    title = f"{asked} {names.entity(answer.answer)}"
     lines = [
         "digraph explanation {",
         f"  graph [rankdir=LR, labelloc=t, label={_quoted(title)}];",
         '  node [shape=ellipse, style=filled, fontname="Helvetica"];',
         '  edge [fontname="Helvetica", fontsize=10];',
-        *_dot_nodes(explanation, subgraph),
-        *map(_dot_edge, subgraph.edges),
+        *_dot_nodes(explanation, subgraph, names),
+        *(_dot_edge(edge, names) for edge in subgraph.edges),
         "}",
     ]
     return "\n".join(lines) + "\n"
@@ -150,6 +161,12 @@ def _schema(table: str, n_steps: int) -> dict[str, Any]:
     }[table]
 
 
+def _went_along(graph: KnowledgeGraph, edge: Edge) -> str:
+    """The name of an edge's own relation; that of an inverse one is the graph's, which no relation of the file has."""
+    names = graph.relation_names
+    return names.name(int(graph.inverse[names.id(edge.relation, "relation")])) if edge.inverse else edge.relation
+
+
 def _role(explanation: Explanation, node: Node) -> str:
     """What a node is to the question; an entity that answers a question about itself is its answer."""
     if node.name == explanation.answer.answer:
@@ -157,7 +174,7 @@ def _role(explanation: Explanation, node: Node) -> str:
     return "head" if node.name == explanation.question.head else ""
 
 
-def _dot_nodes(explanation: Explanation, subgraph: Subgraph) -> list[str]:
+def _dot_nodes(explanation: Explanation, subgraph: Subgraph, names: ShownNames) -> list[str]:
     from dpmpn.drawing.colours import ANSWER, HEAD, gained, node_colour, strengths
 
     roles = [_role(explanation, node) for node in subgraph.nodes]
@@ -173,18 +190,19 @@ def _dot_nodes(explanation: Explanation, subgraph: Subgraph) -> list[str]:
             f"{value:.3g} at {t}" for t, value in enumerate(node.attention) if value > 0
         )
         lines.append(
-            f'  n{at} [label={_quoted(node.label)}, fillcolor="{colour}", tooltip={_quoted(tooltip)}{large}{white}];'
+            f'  n{at} [label={_quoted(names.entity(node.name))}, fillcolor="{colour}", '
+            f"tooltip={_quoted(tooltip)}{large}{white}];"
         )
     return lines
 
 
-def _dot_edge(edge: Edge) -> str:
+def _dot_edge(edge: Edge, names: ShownNames) -> str:
     share = max(edge.share, default=0.0)
     width = _THIN + (_THICK - _THIN) * share
     back = ", dir=back" if edge.inverse else ""
     tooltip = f"at most {percent(share)} of the answer's attention in one step"
     return (
-        f"  n{edge.source} -> n{edge.target} [label={_quoted(edge.relation_label)}, penwidth={width:.3g}, "
+        f"  n{edge.source} -> n{edge.target} [label={_quoted(names.relation(edge.relation))}, penwidth={width:.3g}, "
         f"tooltip={_quoted(tooltip)}{back}];"
     )
 

@@ -52,6 +52,11 @@ class QueryFlow:
             steps.append(_step_flow(step, senders, nodes, tails))
         return cls(head, nodes, attention, attended_from, attended_to, tuple(steps))
 
+    @property
+    def waiting(self) -> int:
+        """The relation of self-loops, which every node that is attended from has: the last of the graph's ids."""
+        return max(int(step.relation.max(initial=0)) for step in self.steps)
+
     def place(self, entity: int) -> int:
         """Where an entity stands among the nodes, -1 if it was never scanned."""
         at = int(np.searchsorted(self.nodes, entity))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import DataError
 from dpmpn.explain.explanation import Explanation
+from dpmpn.explain.naming import entity_label, relation_label
 from dpmpn.explain.paths import Fact, Path
 from dpmpn.explain.subgraph import Subgraph
-from dpmpn.explain.text import entities_along, entity_label, relation_label
+from dpmpn.explain.ways import entities_along
 
 if TYPE_CHECKING:
     from dpmpn.explain.why_not import WhyNot

@@ -1,13 +1,16 @@
 """Where two answers to one question parted: their strongest paths, and what a step sent along each of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow, QueryFlow
-from dpmpn.explain.paths import Fact, Walk, named_paths, strongest_walks
+from dpmpn.explain.paths import named_paths, strongest_walks
+from dpmpn.explain.ways import Way, ways_along
 
 _LOOKED_AT = 20  # paths, of which those along the same entities are put together,
 _ENOUGH = 0.9  # or fewer that brought so much of the attention
@@ -20,16 +23,6 @@ class Rival:
     name: str
     label: str
     attention: float
-
-
-@dataclass(frozen=True)
-class Way:
-    """The strongest path to an entity, and the share of the entity's attention that came along it."""
-
-    facts: tuple[Fact, ...]  # of facts between the same two entities, the strongest; the share is that of all
-    entities: tuple[str, ...]
-    labels: tuple[str, ...]
-    share: float
 
 
 @dataclass(frozen=True)
@@ -60,56 +53,73 @@ class Rivals:
         self._flow, self._graph = flow, graph
         self._parts = {entity: AnswerFlow.to(flow, entity) for entity in (candidate, first)}
         self._candidate, self._first = candidate, first
-        ways = {entity: _strongest_way(parts) for entity, parts in self._parts.items()}
-        self._walks = {entity: way for entity, way in ways.items() if way is not None}
-        self._chains = {entity: _chain(flow, walk) for entity, walk in self._walks.items()}
+        self._ways = {entity: self._strongest(parts) for entity, parts in self._parts.items()}
+        self._chains = {
+            entity: [graph.entities.id(name) for name in way.entities]
+            for entity, way in self._ways.items()
+            if way is not None
+        }
 
     def way(self, entity: int) -> Way | None:
         """The strongest path to one of them; None where all of them are too weak to follow."""
-        if entity not in self._walks:
-            return None
-        (path,) = named_paths(self._graph, [self._walks[entity]])
-        chain, names = self._chains[entity], self._graph.entities
-        return Way(path.facts, tuple(map(names.name, chain)), tuple(map(names.label, chain)), path.share)
+        return self._ways[entity]
+
+    def _strongest(self, flow: AnswerFlow) -> Way | None:
+        paths = named_paths(self._graph, strongest_walks(flow, _LOOKED_AT, _ENOUGH))
+        head = self._graph.entities.name(int(self._flow.nodes[self._flow.head]))
+        return next(iter(ways_along(self._graph, head, paths)), None)
+
+    @cached_property
+    def _steps(self) -> tuple[int, ...] | None:
+        """For each fact of the candidate's strongest path, the step in which attention that came to it passed there."""
+        return _ascending(
+            [self._shares(self._candidate, *ends) for ends in pairwise(self._chains[self._candidate])]
+        )
 
     def parted(self) -> Fork | None:
-        """What was sent each way where the two strongest paths part, in the step that matters most there."""
-        if len(self._chains) < 2:
+        """What was sent each way where the two strongest paths part, in the step that matters for the candidate."""
+        if len(self._chains) < 2 or self._steps is None:
             return None
-        at, ours, theirs = self._parting()
-        # Where the first answer only waits, what counts is when the candidate's part left it.
-        shares = (
-            self._shares(self._candidate, at, ours) if at == theirs else self._shares(self._first, at, theirs)
-        )
-        sent = [self._sent(at, t) for t in range(len(shares))]
-        drawn = [t for t in range(len(shares)) if ours in sent[t]]
-        t = max(drawn or range(len(shares)), key=lambda t: shares[t])
-        return self._fork(at, t, (ours, sent[t].get(ours, 0.0)), (theirs, sent[t].get(theirs, 0.0)))
+        place, ours, theirs = self._parting()
+        at = self._chains[self._candidate][place]
+        if place < len(self._steps):
+            t = self._steps[place]
+        else:  # the candidate is on the way to the first answer, so what counts is when it sent most of that on
+            t = int(np.argmax(self._shares(self._first, at, theirs)))
+        sent = self._sent(at, t)
+        return self._fork(at, t, (ours, sent.get(ours, 0.0)), (theirs, sent.get(theirs, 0.0)))
 
     def narrowest(self) -> Fork | None:
         """Where the least went on along the candidate's strongest path after it parted, if more went elsewhere."""
-        if len(self._chains) < 2:
+        if len(self._chains) < 2 or self._steps is None:
             return None
-        chain = self._chains[self._candidate]
-        after = chain.index(self._parting()[0]) + 1
+        chain, after = self._chains[self._candidate], self._parting()[0] + 1
+        onwards = [*zip(chain[after:-1], chain[after + 1 :], self._steps[after:], strict=True)]
+        if after < len(chain) and (waited := self._waited()) is not None:
+            onwards.append((chain[-1], chain[-1], waited))
         forks = []
-        for at, onwards in pairwise([*chain[after:], *chain[-1:]]):
-            shares = self._shares(self._candidate, at, onwards)
-            sent = self._sent(at, t := int(np.argmax(shares)))
-            went_on = sent.pop(onwards, 0.0)
+        for at, to, t in onwards:
+            sent = self._sent(at, t)
+            went_on = sent.pop(to, 0.0)
             if sent:
                 best = min(sent, key=lambda entity: (-sent[entity], entity))
-                forks.append(self._fork(at, t, (onwards, went_on), (best, sent[best])))
+                forks.append(self._fork(at, t, (to, went_on), (best, sent[best])))
         narrow = min(forks, key=lambda fork: fork.towards.attention, default=None)
         return narrow if narrow and narrow.towards.attention < narrow.other.attention else None
 
+    def _waited(self) -> int | None:
+        """The step in which most of the candidate's attention waited there after it came along its strongest path."""
+        shares = self._shares(self._candidate, self._candidate, self._candidate)
+        shares[: self._steps[-1] + 1 if self._steps else 0] = 0
+        return int(np.argmax(shares)) if shares.any() else None
+
     def _parting(self) -> tuple[int, int, int]:
-        """Where the two chains part, and how each goes on; where one ends, attention goes on by waiting there."""
+        """The place at which the two chains part, and how each goes on: where one ends, by waiting there."""
         ours, theirs = self._chains[self._candidate], self._chains[self._first]
         same = 0
         while ours[same + 1 : same + 2] == theirs[same + 1 : same + 2]:
             same += 1
-        return ours[same], [*ours, ours[-1]][same + 1], [*theirs, theirs[-1]][same + 1]
+        return same, [*ours, ours[-1]][same + 1], [*theirs, theirs[-1]][same + 1]
 
     def peak(self, most: int) -> Peak | None:
         """When after a step the candidate had more attention than after the last one, and where it went from there."""
@@ -157,19 +167,17 @@ class Rivals:
         )
 
 
-def _chain(flow: QueryFlow, walk: Walk) -> list[int]:
-    """The entities along a walk, the head first."""
-    return [int(flow.nodes[flow.head]), *(tail for _, _, tail in walk.edges)]
-
-
-def _strongest_way(flow: AnswerFlow) -> Walk | None:
-    """The strongest walk, where walks along the same entities are one: parallel facts lead the same way."""
-    strongest: dict[tuple[int, ...], Walk] = {}
-    for walk in strongest_walks(flow, _LOOKED_AT, _ENOUGH):
-        along = tuple(_chain(flow.query, walk))
-        before = strongest.get(along)
-        strongest[along] = Walk(before.edges, before.share + walk.share) if before else walk
-    return max(strongest.values(), key=lambda walk: walk.share, default=None)
+def _ascending(shares: Sequence[np.ndarray]) -> tuple[int, ...] | None:
+    """For each edge of a path one step, later and later, so that the product of its parts there is largest."""
+    best: dict[int, tuple[float, tuple[int, ...]]] = {-1: (1.0, ())}  # by the last step
+    for share in shares:
+        longer: dict[int, tuple[float, tuple[int, ...]]] = {}
+        for t in np.flatnonzero(share).tolist():
+            earlier = [(part * float(share[t]), (*steps, t)) for last, (part, steps) in best.items() if last < t]
+            if earlier:
+                longer[t] = max(earlier)
+        best = longer
+    return max(best.values())[1] if best else None
 
 
 def rival(graph: KnowledgeGraph, entity: int, attention: float) -> Rival:

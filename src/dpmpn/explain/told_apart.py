@@ -1,53 +1,46 @@
-"""Entities that share a label are told apart by their identifiers."""
+"""The labels of a reason as sentences show them: on one line, and with the identifier where two entities share one."""
 
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from dpmpn.explain.naming import ShownNames
 from dpmpn.explain.reason import WhyNot
-from dpmpn.explain.rivals import Way
+from dpmpn.explain.ways import Way
 
 _NAMED = (("name", "label"), ("candidate", "label"), ("head", "head_label"))  # fields that belong together
 
 
 def told_apart(why: WhyNot) -> WhyNot:
-    """The same with the identifier after every label that two of its entities share."""
-    names: dict[str, set[str]] = {}
-    _collect(why, names)
-    shared = {label for label, uses in names.items() if len(uses) > 1}
-    return _renamed(why, shared) if shared else why
+    """The same with every label as it is to be shown."""
+    return _renamed(why, ShownNames(dict(_labels(why))))
 
 
-def _collect(value: Any, names: dict[str, set[str]]) -> None:
-    """Which entities each label stands for."""
+def _labels(value: Any) -> Iterator[tuple[str, str]]:
+    """The identifiers of all its entities, and their labels."""
     if isinstance(value, tuple):
         for each in value:
-            _collect(each, names)
+            yield from _labels(each)
     elif is_dataclass(value):
         for name, label in _NAMED:
             if hasattr(value, name):
-                names.setdefault(getattr(value, label), set()).add(getattr(value, name))
+                yield getattr(value, name), getattr(value, label)
         if isinstance(value, Way):
-            for name, label in zip(value.entities, value.labels, strict=True):
-                names.setdefault(label, set()).add(name)
+            yield from zip(value.entities, value.labels, strict=True)
         for each in fields(value):
-            _collect(getattr(value, each.name), names)
+            yield from _labels(getattr(value, each.name))
 
 
-def _renamed(value: Any, shared: set[str]) -> Any:
-    """The value with identifiers after shared labels."""
+def _renamed(value: Any, names: ShownNames) -> Any:
+    """The value with the names to show in the place of labels."""
     if isinstance(value, tuple):
-        return tuple(_renamed(each, shared) for each in value)
+        return tuple(_renamed(each, names) for each in value)
     if not is_dataclass(value) or isinstance(value, type):
         return value
-    changes = {each.name: _renamed(getattr(value, each.name), shared) for each in fields(value)}
+    changes = {each.name: _renamed(getattr(value, each.name), names) for each in fields(value)}
     for name, label in _NAMED:
         if hasattr(value, name):
-            changes[label] = _exact(getattr(value, name), getattr(value, label), shared)
+            changes[label] = names.entity(getattr(value, name))
     if isinstance(value, Way):
-        pairs = zip(value.entities, value.labels, strict=True)
-        changes["labels"] = tuple(_exact(name, label, shared) for name, label in pairs)
+        changes["labels"] = tuple(map(names.entity, value.entities))
     return replace(value, **changes)
-
-
-def _exact(name: str, label: str, shared: set[str]) -> str:
-    return f"{label} ({name})" if label in shared else label

@@ -25,6 +25,26 @@ def _mass_at(node, arriving, blocked, heads, tails, passing):
 
 
 @njit(nogil=True, cache=True)
+def _best_ends(end, n_nodes, heads, tails, passing):
+    """The largest product of parts along any walk from each node at each time to the end: times x nodes."""
+    n_times = passing.shape[1] + 1
+    best = np.zeros((n_times, n_nodes))
+    best[n_times - 1, end] = 1.0
+    for time in range(n_times - 2, -1, -1):
+        for edge in range(len(heads)):
+            product = passing[edge, time] * best[time + 1, tails[edge]]
+            if product > best[time, heads[edge]]:
+                best[time, heads[edge]] = product
+    return best
+
+
+@njit(nogil=True, cache=True)
+def _likely(arriving, best, length):
+    """What the best single walk would bring; among equals a longer beginning goes first, so that some end."""
+    return (arriving * best).sum() * (1 + 1e-6 * length)
+
+
+@njit(nogil=True, cache=True)
 def simple_paths(start, end, edge_offsets, heads, tails, passing, most, enough, floor, max_looks):
     """The simple paths that most of a unit of mass took from start to end, strongest first.
 
@@ -34,26 +54,36 @@ def simple_paths(start, end, edge_offsets, heads, tails, passing, most, enough, 
     until it leaves for v_{i+1} for good. So the mass of a beginning of a path bounds that of all its continuations,
     and looking at the greatest first finds paths in order.
 
-    Ends with `most` paths, or when they hold `enough` of the mass, or after `max_looks` beginnings; those that
-    hold at most `floor` are let go. `edge_offsets` are those of each head's edges. Returns for each beginning the one
-    before it and the edge that continued it, and for each path its last beginning and its share.
+    Where mass is spread so evenly that `max_looks` beginnings do not find enough, as many more are looked at in the
+    order of their best single walk, which goes straight for the end: then shares are right, but a stronger path may be
+    missing. Beginnings that hold at most `floor` are let go. `start` is not `end`; `edge_offsets` are those of each
+    head's edges. Returns for each beginning the one before it and the edge that continued it, and for each path its
+    last beginning and its share, until there are `most` paths or they hold `enough`.
     """
     n_times = passing.shape[1] + 1
     n_nodes = len(edge_offsets) - 1
-    before, through, at = [-1], [-1], [start]
+    before, through, at, length = [-1], [-1], [start], [0]
     first = np.zeros(n_times)
     first[0] = 1.0
     arriving = [first]
     waiting = [(-1.0, 0)]  # a finished path stands there as -1 - its beginning
     ends, shares = [0][:0], [0.0][:0]
     found, looks = 0.0, 0
+    best = np.empty((0, 0))
     blocked = np.zeros(n_nodes, np.bool_)
-    while waiting and looks < max_looks and len(ends) < most and found < enough:
-        mass, beginning = heapq.heappop(waiting)
+    while waiting and looks < 2 * max_looks and len(ends) < most and found < enough:
+        if looks == max_looks and not len(best):
+            best = _best_ends(end, n_nodes, heads, tails, passing)
+            # Finished paths are as strong as anything can still become: they are taken at once from now on.
+            waiting = [
+                (-2.0 if b < 0 else -_likely(arriving[b], best[:, at[b]], length[b]), b) for _, b in waiting
+            ]
+            heapq.heapify(waiting)
+        _, beginning = heapq.heappop(waiting)
         if beginning < 0:
             ends.append(-1 - beginning)
-            shares.append(-mass)
-            found -= mass
+            shares.append(arriving[-1 - beginning][0])
+            found += shares[-1]
             continue
         looks += 1
         blocked[:] = False
@@ -65,7 +95,10 @@ def simple_paths(start, end, edge_offsets, heads, tails, passing, most, enough, 
         here = _mass_at(node, arriving[beginning], blocked, heads, tails, passing)
         if node == end:
             if here[-1] > floor:
-                heapq.heappush(waiting, (-here[-1], -1 - beginning))
+                arriving[beginning][0] = here[
+                    -1
+                ]  # nothing arrives at an end at time 0: its share is kept there
+                heapq.heappush(waiting, (-2.0 if len(best) else -here[-1], -1 - beginning))
             continue
         blocked[node] = True
         for edge in range(edge_offsets[node], edge_offsets[node + 1]):
@@ -77,6 +110,9 @@ def simple_paths(start, end, edge_offsets, heads, tails, passing, most, enough, 
                 before.append(beginning)
                 through.append(edge)
                 at.append(tails[edge])
+                length.append(length[beginning] + 1)
                 arriving.append(there)
-                heapq.heappush(waiting, (-there.sum(), len(at) - 1))
-    return np.array(before), np.array(through), np.array(ends), np.array(shares)
+                mass = _likely(there, best[:, tails[edge]], length[-1]) if len(best) else there.sum()
+                heapq.heappush(waiting, (-mass, len(at) - 1))
+    order = np.argsort(-np.array(shares), kind="mergesort")
+    return np.array(before), np.array(through), np.array(ends)[order], np.array(shares)[order]

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.explain.distance import distances_to
 from dpmpn.explain.paths import Edge
 
 _MAX_LOOKS = 20_000  # edges tried for one question; then there are as many paths as were found
-_FAR = np.iinfo(np.int32).max
 
 
 class ShortestPaths:
@@ -16,28 +16,13 @@ class ShortestPaths:
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self.graph = graph
-        order = np.argsort(graph.tails, kind="stable")
-        self._senders = graph.edge_heads(order)  # by the tail of their edge
-        counts = np.bincount(graph.tails, minlength=graph.n_entities)
-        self._offsets = np.concatenate([[0], np.cumsum(counts)])
 
     def between(self, head: int, answer: int, longest: int) -> Iterator[tuple[Edge, ...]]:
         """The paths of at most `longest` edges, one after another."""
-        distance = self.distances_to(answer, longest)
+        distance = distances_to(self.graph, answer, longest)
         search = _Search(self.graph, distance, answer)
         for length in range(max(int(distance[head]), 1), longest + 1):
             yield from search.continued((), head, {head}, length)
-
-    def distances_to(self, answer: int, longest: int) -> np.ndarray:
-        """The number of edges from each entity to the answer, where it is at most `longest`."""
-        distance = np.full(self.graph.n_entities, _FAR, np.int32)
-        distance[answer] = 0
-        border = np.array([answer])
-        for steps in range(1, longest + 1):
-            sending = self._senders[_ranges(self._offsets[border], self._offsets[border + 1])]
-            border = np.unique(sending[distance[sending] == _FAR])
-            distance[border] = steps
-        return distance
 
 
 class _Search:
@@ -67,10 +52,3 @@ class _Search:
                 yield longer
             else:
                 yield from self.continued(longer, tail, visited | {tail}, length - 1)
-
-
-def _ranges(starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
-    """All numbers of several ranges, one range after another."""
-    counts = stops - starts
-    before = np.cumsum(counts) - counts
-    return np.repeat(starts - before, counts) + np.arange(counts.sum())

@@ -20,5 +20,8 @@ export function addressOf({ head, relation, inverse, answer, whyNot, isNew, full
   return search.size ? `/?${search}` : "/";
 }
 
-export const push = (view) => history.pushState(null, "", addressOf(view));
+// The same view twice would make going back do nothing.
+export function push(view) {
+  if (addressOf(view) !== location.pathname + location.search) history.pushState(null, "", addressOf(view));
+}
 export const replace = (view) => history.replaceState(null, "", addressOf(view));

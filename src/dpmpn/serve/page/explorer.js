@@ -91,7 +91,8 @@ async function showAbout(signal) {
     Promise.all([lookUp(view.head, signal), relationsFor(view.head, signal)]));
   if (signal.aborted) return;
   form.setHead(entity.name, entity.label);
-  form.setRelation("", "", false);
+  form.keepRelation();
+  look({ head: entity.name });
   const offers = (used) => relations.filter((offer) => offer.used === used).slice(0, OFFERED).map(({ name, label, inverse }) =>
     chip(viewOf({ head: entity.name, relation: name, inverse }), ...questionParts(entity.label, label, inverse)));
   const own = offers("head"), like = offers("like"), others = own.length + like.length ? [] : offers("other");
@@ -111,14 +112,17 @@ async function showAbout(signal) {
 // ---- A question: its answers, then why
 
 async function showResult(signal) {
-  const { head, relation, inverse, isNew } = view, question = { head, relation, inverse };
+  const { head, relation, inverse, isNew } = view;
+  let question = { head, relation, inverse };
   const isAnother = !isShown(question);
   if (isAnother) top = TOP;
   if (isAnother || asked.isNew !== isNew || asked.top !== top) {
-    const next = { ...question, top, isNew };
     reply = await waitingIn("main", () => post("/api/v1/ask", { ...question, top, new: isNew }, signal));
     if (signal.aborted) return;
-    asked = next;
+    // By its identifiers it is the same tomorrow, whatever was typed.
+    question = { head: reply.question.head, relation: reply.question.relation, inverse };
+    look(question);
+    asked = { ...question, top, isNew };
     if (isAnother) forgetExplanation();
     showReply();
   }

@@ -126,8 +126,13 @@ export function makeForm({ onHead, onAsk }) {
     },
     setRelation(name, label, inverse) {
       const text = name ? questionText(headWords(), label, inverse) : "";
-      chosen.relation = { name, inverse, text };
+      chosen.relation = { name, label, inverse, text };
       relation.value = text;
+    },
+    // The same question about another head.
+    keepRelation() {
+      const { name, label, inverse, text } = chosen.relation;
+      if (relation.value === text) this.setRelation(name, label, inverse);
     },
   };
 }

@@ -20,7 +20,7 @@ export const clean = (text) =>
 
 // A name; a long one is broken where its parts meet.
 export function named(text, kind = null) {
-  const parts = clean(text).split(/(?<=[_/])(?=[^_/])|(?=\.\D)/);
+  const parts = clean(text).split(/(?<=[^_/][_/])(?=[^_/])|(?=\.\D)/);
   return made("bdi", { class: kind }, ...parts.flatMap((part, at) => (at ? [made("wbr"), part] : [part])));
 }
 

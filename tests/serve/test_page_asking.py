@@ -205,6 +205,22 @@ def test_why_not_is_asked_for_a_typed_entity_and_for_a_node(opened: Open) -> Non
     assert page.calls("ask") == 1
 
 
+def test_the_same_is_asked_of_another_head(opened: Open) -> None:
+    page = opened(QUESTION)
+    page.sees("#explanation-title")
+    page.fill("#head", "Child 4")
+    page.sees("#head-list [role=option]", "Child 4")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.sees("#about-title", "Child 4")
+    assert page.input_value("#relation") == "Child 4 father ?"
+    page.click("#submit")
+    page.sees("#answers-title", "Child 4 father ?")
+    page.click("#submit")  # once more, which is nothing to go back to
+    page.go_back()
+    page.sees("#about-title", "Child 4")
+
+
 def test_the_address_restores_the_view_and_back_goes_back(opened: Open) -> None:
     page = opened(QUESTION)
     page.sees("#explanation-title")
