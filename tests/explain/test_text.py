@@ -22,7 +22,7 @@ These 2 ways brought all of it.
 
 Query: (Serbia, in, Europe)
 
-Selected key edges:
+Selected key edges, of the 3 strongest paths, which brought 100%:
    75% Kosovo, in, Europe
    43% Kosovo, borders, Serbia
    32% Serbia, borders, Kosovo
@@ -85,8 +85,8 @@ def test_parallel_relations_are_one_way() -> None:
 def test_attention_that_never_left() -> None:
     moves = [[("Serbia", "=", "Serbia", 1.0)]]
     text = told(explained("Serbia", moves=moves))
-    assert "In 1 step this attention stayed at Serbia, where it began: no facts carried it." in text
-    assert "none: attention stayed at the head" in text
+    assert "In 1 step attention ended at Serbia, where it began. Of what did\n  100% never left.\n" in text
+    assert "none: this attention never left the head" in text
 
 
 def test_of_many_ways_and_facts_the_strongest_are_shown() -> None:
@@ -103,7 +103,7 @@ def test_of_many_ways_and_facts_the_strongest_are_shown() -> None:
     assert "These 5 ways brought 64% of it; the other 36% came along weaker ones." in text
     n_facts = len(explanation.key_facts)
     assert n_facts == 18  # nine ways bring 92 %, eight less than the 90 % that are kept
-    assert "more" not in text.partition("Selected key edges:")[2]
+    assert "more" not in text.partition("Selected key edges")[2]
     assert n_facts <= SHOWN_KEY_FACTS
 
 
@@ -124,7 +124,7 @@ def test_a_name_stays_in_its_line() -> None:
         facts[0][2], facts=facts, moves=[[("a", "r", facts[0][2], 1.0)]], head="a", relation="r"
     )
     text = told(explanation)
-    assert text.count("\nSelected key edges:") == 1
+    assert text.count("\nSelected key edges") == 1
     assert "b\\nSelected key edges:\\x1b[2J" in text
     assert "\x1b" not in text
 

@@ -39,17 +39,18 @@ def changed(
     other = reasoner.with_facts(add=_facts(add), remove=removed)
     if other.changes is not None:
         held_out = _n_held_out(reasoner, removed) if other.changes.absent else 0
-        output.say(", ".join(_notes(other.changes, bool(remove), held_out)))
+        output.say(", ".join(_notes(other.changes, bool(add), bool(remove), held_out)))
     return other
 
 
-def _notes(changes: "Changes", is_removing: bool, held_out: int) -> list[str]:
+def _notes(changes: "Changes", is_adding: bool, is_removing: bool, held_out: int) -> list[str]:
     """What became of the facts to add and to remove; `held_out` of the absent ones are."""
-    notes = [f"{counted(changes.added, 'fact')} added"]
+    notes = [f"{counted(changes.added, 'fact')} added"] if is_adding else []
     if changes.already_there:
         notes.append(f"{counted(changes.already_there, 'was', 'were')} there already")
     if is_removing:
-        notes.append(f"{changes.removed:,} removed")
+        removed = f"{changes.removed:,}" if is_adding else counted(changes.removed, "fact")
+        notes.append(f"{removed} removed")
     if changes.absent:
         held = f" ({counted(held_out, 'is', 'are')} held out, so not in the graph)" if held_out else ""
         notes.append(f"{counted(changes.absent, 'was', 'were')} not there to be removed{held}")

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpmpn.cli.changed_facts import Added, Removed, changed
-from dpmpn.cli.output import JsonTarget, Output, print_data, write_text
+from dpmpn.cli.output import STDOUT, JsonTarget, Output, print_data, write_text
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.reasoner import Reasoner
+from dpmpn.words import probability_shown
 
 if TYPE_CHECKING:
     from dpmpn.explain.explanation import Explanation
     from dpmpn.explain.why_not import WhyNot
     from dpmpn.predictions import Predictions
 
-_STDOUT = "-"
 _PRINTED = ("text", "json", "csv", "dot")  # formats that a terminal, or a program behind a pipe, can take
 _OPTIONAL = "png"  # needs an extra
 
@@ -48,7 +48,11 @@ def command(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="write files to this folder, over those of an earlier one"),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="write files to this folder, in the place of those of an earlier explanation",
+        ),
     ] = None,
     format: Annotated[
         str | None,
@@ -76,21 +80,22 @@ def command(
     dpmpn explain runs/demo Serbia in_subregion --remove why/key_facts.csv
     """
     formats = _formats(format, out, json)
-    raw = json == _STDOUT or (out is None and formats != ["text"])
-    output = Output(_STDOUT if raw else None)  # so that what is said does not get between the data
+    raw = json == STDOUT or (out is None and formats != ["text"])
+    output = Output(STDOUT if raw else None)  # so that what is said does not get between the data
     reasoner = Reasoner.load(run_dir, **settings)
     reasoner = changed(output, reasoner if labels is None else reasoner.with_labels(labels), add, remove)
     predictions = reasoner.predict(head, relation, top=1, inverse=inverse)
     for name in (answer, *(why_not or ())):
         if name is not None:
             reasoner.graph.entities.id(name)  # refused before anything is printed
-    explanation, others = _explained(output, predictions, answer, why_not or [])
+    is_told = json is None and formats == ["text"]
+    explanation, others = _explained(output, predictions, answer, why_not or [], is_told)
     against = [predictions.why_not(name) for name in dict.fromkeys(others)]
     if json is not None:
         _write_json(json, explanation, against)
     if out is not None:
         _save(output, explanation, against, out, formats, chosen=format is not None)
-    elif json != _STDOUT:
+    elif json != STDOUT:
         _print(output, explanation, against, formats[0])
 
 
@@ -100,7 +105,7 @@ def _formats(given: str | None, out: Path | None, json: str | None) -> list[str]
 
     if given is None:
         return ["text"] if out is None else list(FORMATS)
-    formats = checked_formats(name.strip().lower() for name in given.split(",") if name.strip())
+    formats = checked_formats(given)
     if out is not None:
         return formats
     for name in formats:
@@ -108,7 +113,7 @@ def _formats(given: str | None, out: Path | None, json: str | None) -> list[str]
             raise ConfigError(f"--format {name} is written to a file: say where with --out DIR")
     if len(formats) > 1:
         raise ConfigError(f"--format {given}: one format can be printed; give --out DIR to write several")
-    if json == _STDOUT and formats[0] not in ("text", "json"):
+    if json == STDOUT and formats[0] not in ("text", "json"):
         raise ConfigError(
             f"--json - and --format {formats[0]} cannot both be printed; give --out DIR for one"
         )
@@ -116,20 +121,27 @@ def _formats(given: str | None, out: Path | None, json: str | None) -> list[str]
 
 
 def _explained(
-    output: Output, predictions: "Predictions", answer: str | None, why_not: list[str]
+    output: Output, predictions: "Predictions", answer: str | None, why_not: list[str], is_told: bool
 ) -> "tuple[Explanation, list[str]]":
-    """What to explain and what to explain away: an answer that got no attention is one of these."""
-    if answer is None or not predictions:  # a head without facts has no answers, and that is said
+    """What to explain and what to explain away: an answer that got no attention is one of these.
+
+    That is told to people; a program that asks for one answer is not given the record of another.
+    """
+    if answer is None or not predictions or predictions.is_reached(answer):  # no predictions: that is refused
         return predictions.explain(answer), why_not
-    try:
-        return predictions.explain(answer), why_not
-    except DataError:  # the names are known, so no attention came there
-        first = predictions[0]
-        output.say(
-            f"No attention reached {answer}: this explains the first answer, {first.label}, and why not {answer}."
+    if not is_told:
+        raise DataError(
+            f"no attention reached {answer}, so nothing carried it there; "
+            f'leave it out as ANSWER and ask --why-not "{answer}" to read where it was lost'
         )
-        output.say()
-        return predictions.explain(), [answer, *why_not]
+    from dpmpn.explain.naming import one_line
+
+    first = one_line(predictions[0].label)
+    output.say(
+        f"No attention reached {answer}: this explains the first answer, {first}, and why not {answer}."
+    )
+    output.say()
+    return predictions.explain(), [answer, *why_not]
 
 
 def _print(output: Output, explanation: "Explanation", why_not: "Sequence[WhyNot]", format: str) -> None:
@@ -138,7 +150,7 @@ def _print(output: Output, explanation: "Explanation", why_not: "Sequence[WhyNot
 
         output.say(full_text(explanation, why_not).rstrip("\n"))
     elif format == "json":
-        _write_json(_STDOUT, explanation, why_not)
+        _write_json(STDOUT, explanation, why_not)
     else:
         from dpmpn.explain.export import as_dot, as_tables
 
@@ -151,7 +163,7 @@ def _write_json(target: str, explanation: "Explanation", why_not: "Sequence[WhyN
     from dpmpn.explain.record import as_record, json_text
 
     text = json_text(as_record(explanation, why_not))
-    if target == _STDOUT:
+    if target == STDOUT:
         print_data(text)
     else:
         write_text(Path(target), text)
@@ -165,6 +177,7 @@ def _save(
     formats: list[str],
     chosen: bool,
 ) -> None:
+    from dpmpn.explain.naming import one_line
     from dpmpn.explain.save import save_explanation
 
     try:
@@ -177,6 +190,7 @@ def _save(
         paths = save_explanation(explanation, out, rest, why_not)
     answer = explanation.answer
     output.say(
-        f"{explanation.question} {answer.label}, number {answer.rank}, probability {answer.probability:.3f}"
+        f"{one_line(str(explanation.question))} {one_line(answer.label)}, number {answer.rank:,}, "
+        f"probability {probability_shown(answer.probability)}"
     )
     output.say(f"written to {out}: {', '.join(path.name for path in paths)}")

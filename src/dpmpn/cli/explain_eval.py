@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter, duration
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError
 from dpmpn.reasoner import Reasoner
-from dpmpn.words import counted
+from dpmpn.words import counted, probability_shown
 
 _GROUPS = {
     "all": "All answers",
@@ -20,11 +21,12 @@ _GROUPS = {
     "right_and_new": "Right, and not stated by the graph",
     "sure": "Those with a probability above 0.5",
 }
-_EVIDENCE = {"explanation": "explanation", "random": "random", "shortest": "shortest"}
-_NUMBERS = ("facts", "sparsity", "Fidelity+", "lost", "rank worse", "Fidelity-", "rank kept")
+_SIZE = ("facts", "sparsity")
+_NEEDED = ("Fidelity+", "lost", "rank worse")
+_ENOUGH = ("Fidelity-", "rank kept")
 _PATHS = ("HΔR@5", "facts@5")
 _LEGEND = {
-    "explanation": "the facts of the explanation, as `dpmpn explain` shows them",
+    "explanation": "the facts of the explanation, {explained}",
     "random": "as many facts, drawn from the full subgraph: all that the model attended from",
     "shortest": "as many facts, of the shortest paths from the entity asked about to the answer",
     "facts": "their mean number; there may be fewer of shortest paths",
@@ -37,7 +39,8 @@ _LEGEND = {
     "HΔR@5": "share of answers whose rank is worse without five paths: the strongest, the shortest, or as many random "
     "facts as the strongest have",
     "facts@5": "mean number of facts that went with these paths",
-    "±": "half of a bootstrap 95 % interval of the mean",
+    "±": "how far the farther end of a 95 % interval is: Wilson's of a share, of a bootstrap elsewhere; none is given for "
+    "fewer than 10 answers, or where all are alike",
 }
 
 
@@ -130,7 +133,7 @@ def _with_eta(meter: Meter) -> Callable[[int, int], None]:
 
 
 def _show(output: Output, report: dict[str, Any]) -> None:
-    output.say(
+    output.wrap(
         f"{report['dataset']}, {report['split']}: {report['asked']:,} of {counted(report['questions'], 'question')}"
         f"{_left_out(report)}"
     )
@@ -145,7 +148,7 @@ def _show(output: Output, report: dict[str, Any]) -> None:
     _show_curve(output, report["groups"]["all"]["curve"])
     output.say()
     for word, meaning in _LEGEND.items():
-        output.say(f"{word:<13}{meaning}")
+        output.wrap(f"{word:<13}{meaning.format(explained=_explained(report))}", indent=13)
     output.say()
     output.say(f"{duration(report['seconds'])} for all this.")
 
@@ -161,42 +164,87 @@ def _left_out(report: dict[str, Any]) -> str:
     return f"; left out: {', '.join(reasons)}" if reasons else ""
 
 
+def _explained(report: dict[str, Any]) -> str:
+    """What the explanations are that were tested."""
+    from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
+
+    paths, share = report["kept_paths"], report["kept_share"]
+    if (paths, share) == (KEPT_PATHS, KEPT_SHARE):
+        return "as `dpmpn explain` shows them"
+    return f"here of {counted(paths, 'path')} at most, fewer where they bring {share:.4g} of the attention"
+
+
 def _show_group(output: Output, title: str, group: dict[str, Any]) -> None:
+    from dpmpn.explain.measure.evidence import KINDS
+
     output.say()
-    output.say(
-        f"{title}: {group['predictions']:,}, with a mean probability of {group['probability']['mean']:.3f}; "
-        f"{counted(round(group['paths']['mean']), 'path')} brought {group['kept_share']['mean']:.0%} "
-        f"of their attention, full subgraphs have {group['full_facts']['mean']:.0f} facts",
-    )
-    rows = table("evidence", *_NUMBERS, *_PATHS, right=(*_NUMBERS, *_PATHS))
-    for kind, label in _EVIDENCE.items():
+    output.wrap(f"{title}: {group['predictions']:,}, {_described(group)}")
+    rows = {}
+    for kind in KINDS:
         measures = group["evidence"][kind]
-        removed = f"{measures['hdr_at_5_facts']['mean']:.1f}"
-        rows.add_row(label, *_cells(measures), _value(measures["hdr_at_5"]), removed)
-    output.show(rows)
+        rows[kind] = {
+            **_cells(measures),
+            "HΔR@5": _value(measures["hdr_at_5"]),
+            "facts@5": f"{measures['hdr_at_5_facts']['mean']:.1f}",
+        }
+    _show_rows(output, "evidence", rows, (*_SIZE, *_NEEDED, *_PATHS))
+
+
+def _described(group: dict[str, Any]) -> str:
+    """How probable some answers were, and what they were reached by."""
+    paths, facts = (round(group[key]["mean"]) for key in ("paths", "full_facts"))
+    probability = probability_shown(group["probability"]["mean"])
+    brought = f"{counted(paths, 'path')} brought {group['kept_share']['mean']:.0%}"
+    if group["predictions"] == 1:
+        start, attention, subgraph = "with a probability of", "its attention", "the full subgraph has"
+    else:
+        start, attention, subgraph = "with a mean probability of", "their attention", "full subgraphs have"
+    return f"{start} {probability}; {brought} of {attention}, {subgraph} {counted(facts, 'fact')}"
 
 
 def _show_curve(output: Output, curve: list[dict[str, Any]]) -> None:
     output.say()
-    output.say("Shorter explanations of all answers: the facts of the strongest paths alone")
-    rows = table("paths", *_NUMBERS, right=("paths", *_NUMBERS))
-    for point in curve:
-        rows.add_row("all kept" if point["paths"] == "all" else str(point["paths"]), *_cells(point))
-    output.show(rows)
+    output.wrap("Shorter explanations of all answers: the facts of the strongest paths alone")
+    rows = {"all kept" if point["paths"] == "all" else str(point["paths"]): _cells(point) for point in curve}
+    _show_rows(output, "paths", rows, (*_SIZE, *_NEEDED))
 
 
-def _cells(measures: dict[str, Any]) -> list[str]:
+def _show_rows(output: Output, what: str, rows: dict[str, dict[str, str]], needed: tuple[str, ...]) -> None:
+    """Show one table, or where it is too wide two: whether facts are needed, and whether they are enough."""
+    columns = (*_SIZE, *_NEEDED, *_ENOUGH, *(column for column in needed if column in _PATHS))
+    if output.fits(whole := _table(what, rows, columns)):
+        output.show(whole)
+        return
+    output.say("Are they needed?")
+    output.show(_table(what, rows, needed))
+    output.say("Are they enough?")
+    output.show(_table(what, rows, (*_SIZE, *_ENOUGH)))
+
+
+def _table(what: str, rows: dict[str, dict[str, str]], columns: tuple[str, ...]) -> Table:
+    made = table(what, *columns, right=columns if what == "evidence" else (what, *columns), whole=True)
+    for name, cells in rows.items():
+        made.add_row(name, *(cells[column] for column in columns))
+    return made
+
+
+def _cells(measures: dict[str, Any]) -> dict[str, str]:
     needed, enough = measures["necessity"], measures["sufficiency"]
-    shares = (
-        needed["fidelity_plus"],
-        needed["probability_lost"],
-        needed["rank_worse"],
-        enough["fidelity_minus"],
-        enough["rank_kept"],
-    )
-    sparsity = f"{measures['sparsity']['mean']:.2f}"
-    return [f"{measures['facts']['mean']:.1f}", sparsity, *(_value(share) for share in shares)]
+    return {
+        "facts": f"{measures['facts']['mean']:.1f}",
+        "sparsity": f"{measures['sparsity']['mean']:.2f}",
+        "Fidelity+": _value(needed["fidelity_plus"]),
+        "lost": _value(needed["probability_lost"]),
+        "rank worse": _value(needed["rank_worse"]),
+        "Fidelity-": _value(enough["fidelity_minus"]),
+        "rank kept": _value(enough["rank_kept"]),
+    }
 
 
 def _value(estimate: dict[str, float]) -> str:
-    return f"{estimate['mean']:.2f}±{(estimate['high'] - estimate['low']) / 2:.2f}"
+    """A mean, and how far the farther end of its interval is if it has one."""
+    mean, low, high = (estimate[key] for key in ("mean", "low", "high"))
+    if low is None:
+        return f"{mean:.2f}"
+    reach = max(mean - low, high - mean)
+    return f"{mean:.2f}±{reach:.2f}" if reach >= 0.005 else f"{mean:.2f}±<.01"

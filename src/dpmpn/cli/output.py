@@ -2,13 +2,15 @@
 
 import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, JustifyMethod
+from rich.measure import Measurement
 from rich.table import Table
 
 from dpmpn.errors import DataError
@@ -18,8 +20,8 @@ JsonTarget = Annotated[
     str | None,
     typer.Option("--json", metavar="FILE", help="write the result as JSON; - for standard output"),
 ]
+STDOUT = "-"  # the name of standard output where a file could be named
 _PLAIN_WIDTH = 160  # where there is no terminal, nothing is cut to fit one
-_STDOUT = "-"
 # Names come from anywhere, and a terminal acts on what it is shown: such characters are spelled out.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
@@ -28,10 +30,12 @@ class Output:
     """What a command says; with `--json -` standard output holds the JSON alone, the rest goes to stderr."""
 
     def __init__(self, json_target: str | None) -> None:
+        _check_stdout()  # before any work is done
         self.json_target = json_target
-        to_stderr = json_target == _STDOUT
+        to_stderr = json_target == STDOUT
         stream = sys.stderr if to_stderr else sys.stdout
-        width = None if stream.isatty() else _PLAIN_WIDTH
+        # A closed standard error is None, and what is said there is heard by nobody.
+        width = None if stream is not None and stream.isatty() else _PLAIN_WIDTH
         self.console = Console(stderr=to_stderr, highlight=False, emoji=False, width=width)
 
     @property
@@ -45,6 +49,14 @@ class Output:
             self.console.print(text.translate(_CONTROLS), style=style, markup=False, soft_wrap=True)
             self.console.file.flush()  # a log that is followed shows each line when it is written
 
+    def wrap(self, text: str, indent: int = 0) -> None:
+        """Print a paragraph with its words whole, and its later lines indented."""
+        self.say(textwrap.fill(text, self.console.width, subsequent_indent=" " * indent))
+
+    def fits(self, table: Table) -> bool:
+        """Whether a table is shown without a cell cut in two."""
+        return Measurement.get(self.console, self.console.options, table).maximum <= self.console.width
+
     def show(self, table: Table) -> None:
         """Print a table."""
         with _printing():
@@ -53,14 +65,14 @@ class Output:
 
     def result(self, value: Any, shown: Callable[[], None]) -> None:
         """Hand over a command's result: as JSON where it was asked for, and for people elsewhere."""
-        if self.json_target != _STDOUT:
+        if self.json_target != STDOUT:
             shown()
         if self.json_target is not None:
             self._write_json(value)
 
     def _write_json(self, value: Any) -> None:
         text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-        if self.json_target == _STDOUT:
+        if self.json_target == STDOUT:
             print_data(text)
             return
         write_text(Path(str(self.json_target)), text)
@@ -68,6 +80,7 @@ class Output:
 
 def print_data(text: str) -> None:
     """Print data for a program on standard output, as it is."""
+    _check_stdout()
     with _printing():
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -88,6 +101,11 @@ def write_text(path: Path, text: str) -> None:
         raise DataError(f"cannot write {path}: {error.strerror or error}") from error
 
 
+def _check_stdout() -> None:
+    if sys.stdout is None:  # what Python makes of a closed one
+        raise DataError("cannot print: standard output is closed; send it to a file or to /dev/null")
+
+
 @contextmanager
 def _printing() -> Iterator[None]:
     """Turn what goes wrong with standard output, such as a full disk behind it, into a sentence."""
@@ -99,11 +117,12 @@ def _printing() -> Iterator[None]:
         raise DataError(f"cannot print: {error.strerror or error}") from error
 
 
-def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    """An open table; the columns named in `right` hold numbers."""
+def table(*columns: str, right: tuple[str, ...] = (), whole: bool = False) -> Table:
+    """An open table; the columns named in `right` hold numbers, and `whole` cells are never broken into lines."""
     made = _Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        justify: JustifyMethod = "right" if column in right else "left"
+        made.add_column(column, justify=justify, overflow="fold", no_wrap=whole)
     return made
 
 
@@ -113,5 +132,8 @@ class _Table(Table):
 
 
 def complain(message: str) -> None:
-    """Say in one line on standard error what went wrong."""
-    print("dpmpn: " + " ".join(message.split()).translate(_CONTROLS), file=sys.stderr)
+    """Say in one line on standard error what went wrong, if it is open."""
+    if sys.stderr is None:
+        return  # `print` would take standard output instead
+    with suppress(OSError):  # a full disk behind it; the exit code says it still
+        print("dpmpn: " + " ".join(message.split()).translate(_CONTROLS), file=sys.stderr)

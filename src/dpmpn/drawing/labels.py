@@ -164,7 +164,7 @@ class Placer:
         before = self._covered[lines]
         after = before | inside
         length = self._lengths[lines] * (after & ~before).mean(1)
-        crossing = (0.4 + 0.6 * length / _CROSSED) * (0.5 + 0.5 * self._weights[lines])
+        crossing = (0.4 + 0.6 * length / _CROSSED) * (0.3 + 0.7 * self._weights[lines] ** 0.5)
         beyond = [np.maximum(covered.mean(1) - _MOST_COVERED, 0) for covered in (after, before)]
         hidden = (beyond[0] - beyond[1]) / (1 - _MOST_COVERED)
         return float((_OVER_LINE * crossing + _HIDDEN * hidden).sum())

@@ -15,7 +15,9 @@ from dpmpn.explain.subgraph import Node, Subgraph
 
 END_RADIUS = 13.0  # of the head and the answer
 LOOP_ROOM = 14.0  # that a line from a node to itself takes above its disc
-MOST_OTHERS = 300  # nodes besides the pruned subgraph's: more are not told apart, and each pair of them takes time
+MOST_OTHERS = (
+    300  # nodes besides the pruned subgraph's: more are not told apart, and each pair of them takes time
+)
 _SMALL, _LARGE = 3.0, 8.5  # of the others, from no attention to the most
 
 
@@ -34,7 +36,9 @@ class Layout:
 
     width: float
     height: float
-    discs: Mapping[int, Disc]  # by place among the nodes, in their order; not all nodes of a large one have any
+    discs: Mapping[
+        int, Disc
+    ]  # by place among the nodes, in their order; not all nodes of a large one have any
     head: int  # places among the nodes
     answer: int
     most_attention: float  # of the others: sizes and colours go by the part of it
@@ -177,7 +181,8 @@ def place_of(subgraph: Subgraph, name: str) -> int:
 def _discs(shown: Sequence[int], places: np.ndarray, radii: Sequence[float] | np.ndarray) -> dict[int, Disc]:
     rounded = np.round(places, 1).tolist()  # below what is seen, above what differs between machines
     return {
-        at: Disc(x, y, round(float(radius), 1)) for at, (x, y), radius in zip(shown, rounded, radii, strict=True)
+        at: Disc(x, y, round(float(radius), 1))
+        for at, (x, y), radius in zip(shown, rounded, radii, strict=True)
     }
 
 

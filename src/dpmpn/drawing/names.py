@@ -1,22 +1,28 @@
-"""What nodes are called in pictures: by their labels, with the identifier where two of them share one."""
+"""What nodes and lines are called in pictures: by their labels, with the identifier where two share one."""
 
-from collections import Counter
-
+from dpmpn.explain.explanation import Question
+from dpmpn.explain.naming import ShownNames
 from dpmpn.explain.subgraph import Node, Subgraph
 
 
-def told_apart(subgraph: Subgraph, among: Subgraph) -> Subgraph:
-    """A subgraph whose nodes have their identifiers after labels that several nodes of another one have."""
-    uses = Counter(_shown(node) for node in among.nodes)
-    nodes = (node._replace(label=exactly(node)) if uses[_shown(node)] > 1 else node for node in subgraph.nodes)
-    return Subgraph(tuple(nodes), subgraph.edges)
+def names_of(subgraph: Subgraph, question: Question) -> ShownNames:
+    """The names of all nodes and relations that may be shown together."""
+    relations = {edge.relation: edge.relation_label for edge in subgraph.edges}
+    return ShownNames(
+        {node.name: node.label or node.name for node in subgraph.nodes},
+        {question.relation: question.relation_label, **relations},
+    )
+
+
+def renamed(subgraph: Subgraph, names: ShownNames) -> Subgraph:
+    """A subgraph with what is to be shown in the place of labels."""
+    return Subgraph(
+        tuple(node._replace(label=names.entity(node.name)) for node in subgraph.nodes),
+        tuple(edge._replace(relation_label=names.relation(edge.relation)) for edge in subgraph.edges),
+    )
 
 
 def exactly(node: Node) -> str:
     """A node's label with its identifier, unless it is that or ends with it already."""
-    shown, identifier = _shown(node), f"({node.name})"
+    shown, identifier = node.label or node.name, f"({node.name})"
     return shown if shown == node.name or shown.endswith(identifier) else f"{shown} {identifier}"
-
-
-def _shown(node: Node) -> str:
-    return node.label or node.name

@@ -48,6 +48,7 @@ class Panel:
     svg: str
     width: float
     height: float
+    shown_nodes: int
     shown_edges: int
     node_labels: Mapping[int, Label]  # by place among the nodes
     edge_labels: Mapping[int, Label]  # by place among the lines
@@ -109,7 +110,15 @@ def draw_subgraph(
     shown = sum(len(line.edges) for line in lines)
     crowded = sum(placer.is_on_others(label.box, at) for at, label in edge_labels.items())
     return Panel(
-        "\n".join(parts), layout.width, layout.height, shown, node_labels, edge_labels, lines, crowded
+        "\n".join(parts),
+        layout.width,
+        layout.height,
+        len(layout.discs),
+        shown,
+        node_labels,
+        edge_labels,
+        lines,
+        crowded,
     )
 
 

@@ -48,10 +48,10 @@ def spread(crowd: Crowd, lines: np.ndarray, boxes: np.ndarray, field: tuple[floa
         pull *= 0.06 * calm
         pull[:, 0] += 0.08 * calm * (wished - places[:, 0])
         push = _off_each_other(places, wanted) + _off_lines(places, lines, radii + _BESIDE)
-        moved = _out_of(places + pull + push, radii, boxes)
+        moved = places + pull + push
         if calm < 0.2:  # before, they may still change sides
-            moved = _beside(moved, lines, radii + _BESIDE / 2)
-        places[free] = np.clip(moved, low, high)[free]
+            moved = _beside(moved, lines, radii + _BESIDE)
+        places[free] = np.clip(_out_of(moved, radii, boxes), low, high)[free]
     return places
 
 

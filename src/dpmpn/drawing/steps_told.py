@@ -20,7 +20,7 @@ def told_overview(explanation: Explanation) -> str:
     steps = "1 step" if explanation.n_steps == 1 else f"{explanation.n_steps} steps"
     ended = percent(explanation.answer.probability)
     if explanation.question.head == explanation.answer.answer:
-        return f"All steps at once: in {steps}, {ended} of the attention stayed at {head}, where it began."
+        return f"All steps at once: after {steps}, {ended} of the attention was at {head}, where it began."
     return f"All steps at once: the attention began at {head}; after {steps}, {ended} of it was at {answer}."
 
 

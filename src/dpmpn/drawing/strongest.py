@@ -9,13 +9,13 @@ from dpmpn.explain.subgraph import Edge, Subgraph
 def strongest_part(pruned: Subgraph, paths: Sequence[Path], most_lines: int) -> tuple[Subgraph, int]:
     """What the strongest paths are made of, as many as need no more lines than given, and how many these are.
 
-    At least one path is shown, and all if they fit; whole paths are taken, so no line ends nowhere.
+    At least one path with facts is shown, and all if they fit; whole paths are taken, so no line ends nowhere.
     """
     facts: set[Fact] = set()
     n_paths = 0
     for path in paths:
         more = facts | set(path.facts)
-        if n_paths and len(_lines(more)) > most_lines:
+        if facts and len(_lines(more)) > most_lines:
             break
         facts, n_paths = more, n_paths + 1
     if n_paths == len(paths):

@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING
 from dpmpn.drawing.colours import most_attention
 from dpmpn.drawing.figure import INNER, Half, compose
 from dpmpn.drawing.layout import Layout, lay_out_full, lay_out_pruned, place_of
+from dpmpn.drawing.names import names_of, renamed
 from dpmpn.drawing.panel import Panel, draw_subgraph
 from dpmpn.drawing.strongest import strongest_part
 from dpmpn.explain.subgraph import Subgraph
+from dpmpn.explain.text import percent
+from dpmpn.words import counted, probability_shown
 
 if TYPE_CHECKING:
     from dpmpn.explain.explanation import Explanation
@@ -23,69 +26,76 @@ def draw_svg(explanation: "Explanation") -> str:
     """Draw an explanation; the same one always gives the same text."""
     question, answer = explanation.question, explanation.answer
     widths = round(INNER * _FULL_PART), round(INNER * (1 - _FULL_PART))
-    shown, n_paths = strongest_part(explanation.pruned, explanation.paths, PRUNED_LINES)
-    small, pruned, keys = _draw_pruned(explanation, shown, widths)
-    large = lay_out_full(
-        explanation.full, shown, small, question.head, answer.answer, widths[0], pruned.node_labels
-    )
-    flows = [sum(edge.flow) for edge in explanation.full.edges]
-    full = draw_subgraph(explanation.full, large, flows, FULL_LINES, FULL_LABELS, shown, keys)
+    names = names_of(explanation.full, question)
+    whole = renamed(explanation.full, names)
+    part, n_paths = strongest_part(explanation.pruned, explanation.paths, PRUNED_LINES)
+    shown = renamed(part, names)
+    ends = question.head, answer.answer
+    small, pruned, keys = _draw_pruned(whole, shown, ends, widths)
+    large = lay_out_full(whole, shown, small, *ends, widths[0], pruned.node_labels)
+    flows = [sum(edge.flow) for edge in whole.edges]
+    full = draw_subgraph(whole, large, flows, FULL_LINES, FULL_LABELS, shown, keys)
+    probability = probability_shown(answer.probability)
     return compose(
-        str(question),
-        f"Answer: {answer.label}, probability {_probability(answer.probability)}, rank {answer.rank}",
-        Half(full, _full_caption(explanation, full)),
+        question.shown(names.entity(question.head), names.relation(question.relation)),
+        f"Answer: {names.entity(answer.answer)}, probability {probability}, rank {answer.rank:,}",
+        Half(full, _full_caption(whole, full)),
         Half(pruned, _pruned_caption(explanation, shown, n_paths)),
         [(key, relation) for relation, key in (keys or {}).items()],
     )
 
 
 def _draw_pruned(
-    explanation: "Explanation", shown: Subgraph, widths: tuple[float, float]
+    full: Subgraph, shown: Subgraph, ends: tuple[str, str], widths: tuple[float, float]
 ) -> tuple[Layout, Panel, dict[str, str] | None]:
     """The pruned half, as high as its labels need; where they need too much, short keys stand on its lines."""
-    head, answer, full = explanation.question.head, explanation.answer.answer, explanation.full
     weights = [sum(edge.share) for edge in shown.edges]
     height = min(520.0, 230.0 + 22.0 * len(shown.nodes))
     least = min(560.0, max(240.0, len(full.nodes) * _ROOM / widths[0]))
-    most = most_attention(full, (place_of(full, head), place_of(full, answer)))
+    most = most_attention(full, (place_of(full, ends[0]), place_of(full, ends[1])))
     for factor in (1.0, 1.3):
-        layout = lay_out_pruned(shown, head, answer, widths[1], height * factor, least, most=most)
+        layout = lay_out_pruned(shown, *ends, widths[1], height * factor, least, most=most)
         panel = draw_subgraph(shown, layout, weights)
         if len(panel.edge_labels) == len(panel.lines) and panel.crowded <= _CROWDED * len(panel.lines):
             return layout, panel, None
         if len(panel.edge_labels) < 0.85 * len(panel.lines):
             break  # more height would not help
-    layout = lay_out_pruned(shown, head, answer, widths[1], height, least, keyed=True, most=most)
+    layout = lay_out_pruned(shown, *ends, widths[1], height, least, keyed=True, most=most)
     relations = dict.fromkeys(label for line in panel.lines for label, _, _ in line.relations)
     keys = {label: _key(at) for at, label in enumerate(relations)}
     return layout, draw_subgraph(shown, layout, weights, keys=keys), keys
 
 
-def _full_caption(explanation: "Explanation", panel: Panel) -> str:
-    full = explanation.full
-    caption = f"full subgraph: {_counted(len(full.nodes), 'node')}, {_counted(len(full.edges), 'edge')}"
-    left_out = len(full.edges) - panel.shown_edges
-    return caption + (f"; the strongest {panel.shown_edges} shown" if left_out else "")
+def _full_caption(full: Subgraph, panel: Panel) -> str:
+    """What there is, and how much of it is drawn: the pruned part and the strongest besides."""
+    caption = f"full subgraph: {counted(len(full.nodes), 'node')}, {counted(len(full.edges), 'edge')}"
+    if panel.shown_nodes < len(full.nodes):
+        return (
+            f"{caption}; {counted(panel.shown_nodes, 'node')} and {counted(panel.shown_edges, 'edge')} shown"
+        )
+    return caption + (f"; {panel.shown_edges:,} shown" if panel.shown_edges < len(full.edges) else "")
 
 
 def _pruned_caption(explanation: "Explanation", shown: Subgraph, n_paths: int) -> str:
-    pruned = explanation.pruned
+    """What there is, what part of the answer's attention its facts carried, and how much of it is drawn."""
+    pruned, paths = explanation.pruned, explanation.paths
+    nodes = counted(len(pruned.nodes), "node")
+    waited = sum(path.share for path in paths if not path.facts)  # only where the answer is the head itself
+    if not pruned.edges:
+        part = "" if percent(waited) == "100%" else f"{percent(waited)} of "
+        why = f"{part}the answer's attention waited at the head" if waited else "no path carried much"
+        return f"pruned: {nodes}, no facts: {why}"
+    carried = percent(min(sum(path.share for path in paths if path.facts), 1.0))
     caption = (
-        f"pruned: {_counted(len(pruned.nodes), 'node')}, {_counted(len(pruned.facts), 'fact')} that carried "
-        f"{100 * explanation.kept_share:.0f} % of the answer's attention"
+        f"pruned: {nodes}, {counted(len(pruned.facts), 'fact')} that carried {carried} of the answer's attention"
     )
+    if waited:
+        caption += f"; {percent(waited)} waited at the head"
     if len(shown.edges) < len(pruned.edges):
-        carried = 100 * sum(path.share for path in explanation.paths[:n_paths])
-        caption += f"; shown: the {n_paths} strongest paths, {len(shown.facts)} facts, {carried:.0f} %"
+        part = percent(sum(path.share for path in paths[:n_paths] if path.facts))
+        strongest = "strongest path" if n_paths == 1 else f"{n_paths} strongest paths"
+        caption += f"; shown: the {strongest}, {counted(len(shown.facts), 'fact')}, {part}"
     return caption
-
-
-def _probability(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.001 else "below 0.001"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _key(at: int) -> str:

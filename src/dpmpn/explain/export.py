@@ -164,7 +164,9 @@ def _schema(table: str, n_steps: int) -> dict[str, Any]:
 def _went_along(graph: KnowledgeGraph, edge: Edge) -> str:
     """The name of an edge's own relation; that of an inverse one is the graph's, which no relation of the file has."""
     names = graph.relation_names
-    return names.name(int(graph.inverse[names.id(edge.relation, "relation")])) if edge.inverse else edge.relation
+    return (
+        names.name(int(graph.inverse[names.id(edge.relation, "relation")])) if edge.inverse else edge.relation
+    )
 
 
 def _role(explanation: Explanation, node: Node) -> str:

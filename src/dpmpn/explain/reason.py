@@ -3,7 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from dpmpn.explain.rivals import Fork, Peak, Rival, Way
+from dpmpn.explain.rivals import Fork, Peak, Rival
+from dpmpn.explain.ways import Way
 
 Reason = Literal[
     "unreachable",  # no chain of at most T facts leads from the head to it
@@ -54,7 +55,10 @@ class WhyNot:
     chosen_by: str = "attention"  # how the limit chooses: by attention or at random
     by: tuple[Rival, ...] = ()  # what was preferred, strongest first
     weakest_kept: Rival | None = None  # the last that the limit kept
-    settings: tuple[tuple[str, int], ...] = ()  # to try: keys of the configuration and values
+    settings: tuple[
+        tuple[str, int], ...
+    ] = ()  # that would follow it further: keys of the configuration and values
+    settings_now: tuple[tuple[str, int], ...] = ()  # the same keys, and the values that left it out
     way: Way | None = None  # strongest path to the candidate
     first_way: Way | None = None  # strongest path to the first answer
     parted: Fork | None = None  # where these two part
@@ -72,6 +76,7 @@ class WhyNot:
         return {
             **{key: _listed(value) for key, value in asdict(self).items()},
             "settings": dict(self.settings),
+            "settings_now": dict(self.settings_now),
             "text": self.text(),
         }
 

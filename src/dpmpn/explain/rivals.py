@@ -173,7 +173,9 @@ def _ascending(shares: Sequence[np.ndarray]) -> tuple[int, ...] | None:
     for share in shares:
         longer: dict[int, tuple[float, tuple[int, ...]]] = {}
         for t in np.flatnonzero(share).tolist():
-            earlier = [(part * float(share[t]), (*steps, t)) for last, (part, steps) in best.items() if last < t]
+            earlier = [
+                (part * float(share[t]), (*steps, t)) for last, (part, steps) in best.items() if last < t
+            ]
             if earlier:
                 longer[t] = max(earlier)
         best = longer

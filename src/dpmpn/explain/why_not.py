@@ -140,6 +140,7 @@ class _Search:
             limit=limit,
             chosen_by="random",
             settings=(("ask_sampling_per_node", _raised(limit, near[0].facts)),),
+            settings_now=(("ask_sampling_per_node", limit),),
         )
 
     def _cut(
@@ -157,6 +158,7 @@ class _Search:
             rival(self.graph, int(self.flow.nodes[place]), attention[place])
             for place in (*places[:SHOWN_RIVALS], *places[-1:])
         ]
+        larger = self._larger(node) if node.attention > ATTENTION_FLOOR else []
         return self._told(
             reason,
             step=node.step if reason == "not_attended_to" else node.step + 1,
@@ -166,19 +168,23 @@ class _Search:
             chosen_by=chosen_by,
             by=tuple(rivals[:-1]),
             weakest_kept=rivals[-1] if rivals else None,
-            settings=self._larger(node) if node.attention > ATTENTION_FLOOR else (),
+            settings=tuple((key, value) for key, _, value in larger),
+            settings_now=tuple((key, now) for key, now, _ in larger),
         )
 
-    def _larger(self, node: Near) -> tuple[tuple[str, int], ...]:
-        """The limits that would have let a node pass: of what N3 keeps, N1 are attended from."""
+    def _larger(self, node: Near) -> list[tuple[str, int, int]]:
+        """The limits that would have to be larger to let a node pass: keys, what they are now and should be.
+
+        Of what N3 keeps, N1 are attended from.
+        """
         how, horizon = STRATEGIES[self.horizon.strategy], self.horizon
         n1, n3 = horizon.max_attending_from_per_step, horizon.max_attending_to_per_step
         to = n3 if how.attending_to == "all" else _raised(n3, _enough(how.attending_to, n3, node.rank))
         from_ = n1 if how.attending_from == "all" else _raised(n1, _enough(how.attending_from, n1, node.rank))
         if how.attending_to == "attention":
             from_ = max(n1, min(from_, to))
-        settings = (("ask_attending_from_per_step", from_, n1), ("ask_attending_to_per_step", to, n3))
-        return tuple((key, value) for key, value, now in settings if value > now)
+        limits = (("ask_attending_from_per_step", n1, from_), ("ask_attending_to_per_step", n3, to))
+        return [limit for limit in limits if limit[2] > limit[1]]
 
     def _near(self, place: int, time: int, distance: int, nearer: np.ndarray) -> Near:
         entity, attention = int(self.flow.nodes[place]), self.flow.attention[time]

@@ -1,17 +1,24 @@
 """Why a candidate is not the first answer, in a few sentences that end with what can be done about it."""
 
-from collections.abc import Sequence
-
 from dpmpn.explain.distance import FARTHEST
 from dpmpn.explain.reason import Near, WhyNot
-from dpmpn.explain.rivals import Fork, Peak, Rival, Way
+from dpmpn.explain.rivals import Fork, Peak, Rival
 from dpmpn.explain.text import percent
 from dpmpn.explain.told_apart import told_apart
+from dpmpn.explain.ways import Way
 from dpmpn.model.frontier import ATTENTION_FLOOR
+from dpmpn.words import counted, listed, probability_shown
 
 _SHOWN_NEAR = 3
-_WORTH_TRYING = 8  # times a limit
-_WORTH_SAYING = 1.1  # times its last attention that a candidate must have had before
+_WORTH_TRYING = 8  # times a limit, at most, without a word of what that costs
+_PEAK = 1.1  # times its last attention that a candidate must have had before,
+_LEAST_PEAK = 0.001  # and at least so much, to be worth a sentence
+_ABOUT_AS_MUCH = 0.9  # of the larger one: the smaller says nothing about what was preferred
+_SMALL, _NEGLIGIBLE = (
+    0.005,
+    1e-5,
+)  # parts that whole per cents do not tell from none, and that no one looks at
+_TO_ADD = "with_facts in Python, --add on the command line"
 
 
 def sentences(why: WhyNot) -> list[str]:
@@ -24,7 +31,7 @@ def sentences(why: WhyNot) -> list[str]:
         "out_competed": _out_competed,
         "first_answer": _first_answer,
     }[why.reason]
-    return [*told(told_apart(why)), *_try(why)]
+    return [*told(told_apart(why)), *_advice(why)]
 
 
 def _unreachable(why: WhyNot) -> list[str]:
@@ -33,33 +40,33 @@ def _unreachable(why: WhyNot) -> list[str]:
         return [
             f"{x} is what the question is about, and has no facts in the graph: attention cannot leave it, so there "
             "are no answers at all.",
-            "Add facts about it with --add.",
+            f"Add facts about it: {_TO_ADD}.",
         ]
     if not why.head_facts:
         return [
             f"{head} has no facts in the graph to go along, so attention cannot leave it: neither {x} nor anything "
             "else is an answer.",
-            f"Add facts about {head} with --add.",
+            f"Add facts about {head}: {_TO_ADD}.",
         ]
     if not why.facts:
-        return [f"{x} has no facts in the graph, so no attention can come to it.", "Add some with --add."]
+        return [f"{x} has no facts in the graph, so no attention can come to it.", f"Add some: {_TO_ADD}."]
     if not why.connected:
         return [
             f"No chain of facts, however long, leads from {head} to {x}: they lie in parts of the graph that are "
             "not connected.",
-            "A fact that connects them can be added with --add.",
+            f"A fact that connects them can be added: {_TO_ADD}.",
         ]
     length = f"{why.distance}" if why.distance is not None else f"more than {FARTHEST}"
     sentence = (
         f"{x} is too far away: the shortest chain of facts from {head} to it has {length}, and attention goes along "
-        f"at most {_counted(why.n_steps, 'fact')}, one in each step."
+        f"at most {counted(why.n_steps, 'fact')}, one in each step."
     )
     if why.distance is None:
         return [sentence]
     return [
         sentence,
-        f"A fact that brings them nearer can be added with --add; a model trained with --n-steps-in-agnn "
-        f"{why.distance} could reach it.",
+        f"A fact that brings them nearer can be added: {_TO_ADD}.",
+        f"A model trained with {_setting('n_steps_in_agnn', why.distance)} could reach it.",
     ]
 
 
@@ -87,7 +94,7 @@ def _not_sampled(why: WhyNot) -> list[str]:
     if more:
         others = len(why.near) - 1 - len(more)
         shown = [f"{near.label} ({near.facts:,} facts)" for near in more]
-        told.append(f"The same happened at {_and([*shown, f'{others:,} more'] if others else shown)}.")
+        told.append(f"The same happened at {listed([*shown, f'{others:,} more'] if others else shown)}.")
     return [*told, *_late(why)]
 
 
@@ -95,15 +102,15 @@ def _not_attended_from(why: WhyNot) -> list[str]:
     x, node = why.label, why.near[0]
     if not node.distance:
         told = [
-            f"{x} had attention {_amount(node.attention)} after step {node.step}, {_place(node)}, but step "
+            f"{x} had attention {probability_shown(node.attention)} after step {node.step}, {_place(node)}, but step "
             f"{why.step} did not go on from it, and nothing led back to it.",
         ]
     else:
-        away = _counted(node.distance, "fact")
+        away = counted(node.distance, "fact")
         told = [
             f"{x} was never looked at, although {_facts_away(why)}.",
             f"Of what came near it early enough, {node.label} ({away} from it) did best: it had attention "
-            f"{_amount(node.attention)} after step {node.step}, {_place(node)}, but step {why.step} did not go on "
+            f"{probability_shown(node.attention)} after step {node.step}, {_place(node)}, but step {why.step} did not go on "
             "from it.",
         ]
     return [*told, _kept(why, f"goes on from {_nodes(why.limit)}"), *_late(why)]
@@ -112,7 +119,7 @@ def _not_attended_from(why: WhyNot) -> list[str]:
 def _not_attended_to(why: WhyNot) -> list[str]:
     node = why.near[0]
     return [
-        f"{why.label} was looked at in step {node.step} and got attention {_amount(node.attention)}, {_place(node)}, "
+        f"{why.label} was looked at in step {node.step} and got attention {probability_shown(node.attention)}, {_place(node)}, "
         "but was not kept, and later steps did not come back to it.",
         _kept(why, f"keeps {_nodes(why.limit)}"),
     ]
@@ -127,7 +134,7 @@ def _kept(why: WhyNot, keeps: str) -> str:
     kept = [_with_attention(rival) for rival in why.by]
     last = why.weakest_kept
     if last is None or last in why.by:
-        return f"A step {keeps} at most: here {_and(kept)}."
+        return f"A step {keeps} at most: here {listed(kept)}."
     return f"A step {keeps} at most: here {', '.join(kept)} and so on down to {_with_attention(last)}."
 
 
@@ -139,10 +146,10 @@ def _late(why: WhyNot) -> list[str]:
     steps = (
         "no step was left"
         if not left
-        else f"only {_counted(left, 'step')} {'was' if left == 1 else 'were'} left"
+        else f"only {counted(left, 'step')} {'was' if left == 1 else 'were'} left"
     )
     return [
-        f"{late.label}, {_counted(late.distance, 'fact')} from it, was looked at only in step {late.step}, when "
+        f"{late.label}, {counted(late.distance, 'fact')} from it, was looked at only in step {late.step}, when "
         f"{steps}."
     ]
 
@@ -157,12 +164,13 @@ def _out_competed(why: WhyNot) -> list[str]:
     more = why.rank - 1 - len(why.by)
     before = [*map(_with_attention, why.by), *([f"{more:,} more"] if more else [])]
     told = [
-        f"{x} is answer number {why.rank:,}, with probability {_amount(why.probability)}; before it "
-        f"{'is' if why.rank == 2 else 'are'} {_and(before)}."
+        f"{x} is answer number {why.rank:,}, with probability {probability_shown(why.probability)}; before it "
+        f"{'is' if why.rank == 2 else 'are'} {listed(before)}."
     ]
     if why.way and why.first_way:
         told.append(f"{_strongest(why.way, x)}; {_strongest(why.first_way, first.label, again=True)}.")
-    peak = why.peak if why.peak and why.peak.attention > _WORTH_SAYING * why.probability else None
+    worth_saying = max(_PEAK * why.probability, _LEAST_PEAK)
+    peak = why.peak if why.peak and why.peak.attention > worth_saying else None
     if why.parted:
         # What became of the candidate's own attention is said with its peak.
         narrow = None if why.narrowest and peak and why.narrowest.name == why.candidate else why.narrowest
@@ -171,42 +179,51 @@ def _out_competed(why: WhyNot) -> list[str]:
 
 
 def _parted(fork: Fork, narrow: Fork | None, first: str, goes_on: bool) -> str:
-    parts = f"They part at {fork.label}, which in step {fork.step}"
-    favoured = fork.towards.attention >= fork.other.attention
-    if favoured:
-        parts += f" did not prefer {first}: it {_sent(fork, fork.towards, fork.other)}"
-    else:
-        parts += f" {_sent(fork, fork.other, fork.towards)}"
+    even = _is_even(fork)
+    favoured = fork.towards.attention > fork.other.attention and not even
+    preferred = f"did not prefer {first}: it " if favoured else ""
+    parts = f"They part at {fork.label}, which in step {fork.step} {preferred}{_sent(fork)}"
     if narrow:
-        return (
-            f"{parts}; {'but ' if favoured else ''}further on {narrow.label}, in step {narrow.step}, "
-            f"{_sent(narrow, narrow.other, narrow.towards)}."
-        )
-    more = "; but more came to it in other steps or along other paths" if favoured and not goes_on else ""
-    return f"{parts}{more}."
+        but = "but " if favoured or even else ""
+        return f"{parts}; {but}further on {narrow.label}, in step {narrow.step}, {_sent(narrow)}."
+    if (favoured or even) and not goes_on:
+        return f"{parts}; but more came to {first} in other steps or along other paths."
+    return f"{parts}."
 
 
-def _sent(fork: Fork, more: Rival, less: Rival) -> str:
+def _is_even(fork: Fork) -> bool:
+    """Whether a node sent about as much each way, or so that whole per cents do not differ."""
+    less, more = sorted((fork.towards.attention, fork.other.attention))
+    return less >= _ABOUT_AS_MUCH * more or (less >= _SMALL and percent(less) == percent(more))
+
+
+def _sent(fork: Fork) -> str:
     """What a node did with its attention: the larger part first."""
-    verbs = ["kept" if rival.name == fork.name else "sent" for rival in (more, less)]
-    targets = ["" if rival.name == fork.name else f" to {rival.label}" for rival in (more, less)]
-    little = percent(less.attention) if less.attention else "none"
-    again = f"{verbs[1]} " if verbs[1] != verbs[0] else ""
-    return (
-        f"{verbs[0]} {percent(more.attention)} of its attention{targets[0]} and {again}{little}{targets[1]}"
-    )
+    less, more = sorted((fork.towards, fork.other), key=lambda rival: rival.attention)
+    verb, again = ("kept" if rival.name == fork.name else "sent" for rival in (more, less))
+    to, also = ("" if rival.name == fork.name else f" to {rival.label}" for rival in (more, less))
+    much, little = _part(more.attention), _part(less.attention) if less.attention else "none"
+    if _is_even(fork):
+        as_ = "as" if again == verb else f"as it {again}"
+        return f"{verb} about as much of its attention{to} ({much}) {as_}{also} ({little})"
+    return f"{verb} {much} of its attention{to} and {'' if again == verb else f'{again} '}{little}{also}"
+
+
+def _part(part: float) -> str:
+    """A part in per cent; a small one with its first digit, as two of them are told side by side."""
+    return f"{100 * part:.1g}%" if _NEGLIGIBLE <= part < _SMALL else percent(part)
 
 
 def _peak(peak: Peak, x: str) -> str:
-    had = f"After step {peak.step} {x} still had {_amount(peak.attention)}"
+    had = f"After step {peak.step} {x} still had {probability_shown(peak.attention)}"
     if not peak.attended_from:
         return f"{had}, but step {peak.step + 1} did not go on from it."
     sent = [f"{percent(rival.attention)} to {rival.label}" for rival in peak.sent]
-    return f"{had}, of which step {peak.step + 1} sent {_and(sent)}." if sent else f"{had}."
+    return f"{had}, of which step {peak.step + 1} sent {listed(sent)}." if sent else f"{had}."
 
 
 def _first_answer(why: WhyNot) -> list[str]:
-    told = [f"{why.label} is the first answer, with probability {_amount(why.probability)}."]
+    told = [f"{why.label} is the first answer, with probability {probability_shown(why.probability)}."]
     return [*told, f"{_strongest(why.way, why.label)}."] if why.way else told
 
 
@@ -218,7 +235,7 @@ def _strongest(way: Way, label: str, again: bool = False) -> str:
 
 
 def _facts_away(why: WhyNot) -> str:
-    return f"it lies {_counted(why.distance or 0, 'fact')} from {why.head_label} and there were {_steps(why.n_steps)}"
+    return f"it lies {counted(why.distance or 0, 'fact')} from {why.head_label} and there were {counted(why.n_steps, 'step')}"
 
 
 def _place(node: Near) -> str:
@@ -226,33 +243,25 @@ def _place(node: Near) -> str:
 
 
 def _with_attention(rival: Rival) -> str:
-    return f"{rival.label} ({_amount(rival.attention)})"
-
-
-def _amount(attention: float) -> str:
-    return f"{attention:.3f}" if attention >= 0.0005 or not attention else f"{attention:.1g}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _steps(number: int) -> str:
-    return _counted(number, "step")
+    return f"{rival.label} ({probability_shown(rival.attention)})"
 
 
 def _nodes(limit: int | None) -> str:
     return "one node" if limit == 1 else f"{limit:,} nodes"
 
 
-def _and(texts: Sequence[str]) -> str:
-    return f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else "".join(texts)
-
-
-def _try(why: WhyNot) -> list[str]:
-    flags = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in why.settings)
-    if not flags:
+def _advice(why: WhyNot) -> list[str]:
+    """Which settings would follow the candidate further, and what they cost where that is much."""
+    if not why.settings:
         return []
-    if max(value for _, value in why.settings) <= _WORTH_TRYING * (why.limit or 1):
-        return [f"To follow it further, try {flags}."]
-    return [f"To follow it further would take {flags}, and time."]
+    settings = listed([_setting(key, value) for key, value in why.settings])
+    now = dict(why.settings_now)
+    times = max(value / now[key] for key, value in why.settings)
+    if times <= _WORTH_TRYING:
+        return [f"To follow it further, try {settings}."]
+    return [f"To follow it further would take {settings}: up to {times:,.0f} times the work of each step."]
+
+
+def _setting(key: str, value: int) -> str:
+    """A setting as Python and as the command line name it."""
+    return f"{key} = {value} (--{key.replace('_', '-')} {value})"

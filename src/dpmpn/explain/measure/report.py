@@ -1,5 +1,6 @@
 """Sums up what tests of explanations showed, as plain values with their uncertainty."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,6 +13,9 @@ from dpmpn.explain.measure.predictions import CURVE, EvidenceTest, Measured, Sam
 from dpmpn.reasoner import Reasoner
 
 _RESAMPLES = 1000
+_FEWEST = 10  # values that an interval is given for
+_ALIKE = 1e-9  # apart, or less: rounding makes as much of a difference
+_Z = 1.959964  # the normal distribution has 95 % within so many standard deviations
 
 GROUPS: dict[str, Callable[[Measured], bool]] = {
     "all": lambda one: True,
@@ -71,18 +75,43 @@ def summarise(sample: Sample) -> dict[str, Any]:
 
 def estimate(
     values: Sequence[float] | np.ndarray, of: Sequence[float] | np.ndarray | None = None
-) -> dict[str, float] | None:
-    """The mean, or its part of another mean, with a bootstrap 95 % interval; None where there are no values.
+) -> dict[str, float | None] | None:
+    """The mean, or its part of another mean, with the ends of a 95 % interval; None where there are no values.
 
-    A part of means, unlike a mean of parts, is not ruled by the few answers that had next to nothing to lose.
+    A part of means, unlike a mean of parts, is not ruled by the few answers that had next to nothing to lose. The
+    interval is Wilson's where values are true or false, else of a bootstrap. Few values have none, and neither have
+    numbers that are all alike: a bootstrap would take them for certain.
     """
-    values = np.asarray(values, np.float64)
-    whole = np.ones_like(values) if of is None else np.asarray(of, np.float64)
+    values = np.asarray(values)
     if not len(values):
         return None
+    is_share = values.dtype == bool
+    values = values.astype(np.float64)
+    whole = np.ones_like(values) if of is None else np.asarray(of, np.float64)
+    low: float | None = None
+    high: float | None = None
+    if len(values) >= _FEWEST:
+        low, high = _wilson(values) if is_share else _bootstrap(values, whole)
+    return {"mean": float(values.mean() / whole.mean()), "low": low, "high": high}
+
+
+def _wilson(values: np.ndarray) -> tuple[float, float]:
+    """The shares of true values p' that the share p of n values does not speak against: |p - p'| <= z √(p'(1-p')/n)."""
+    n, share = len(values), float(values.mean())
+    centre = share + _Z**2 / (2 * n)
+    reach = _Z * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
+    low, high = ((centre + end) / (1 + _Z**2 / n) for end in (-reach, reach))
+    return max(low, 0.0), min(high, 1.0)
+
+
+def _bootstrap(values: np.ndarray, whole: np.ndarray) -> tuple[float, float] | tuple[None, None]:
+    """Between what ends are 95 % of the means of samples with replacement; none where these are all alike."""
     rows = np.random.default_rng(0).integers(len(values), size=(_RESAMPLES, len(values)))
-    low, high = np.quantile(values[rows].mean(1) / whole[rows].mean(1), [0.025, 0.975])
-    return {"mean": float(values.mean() / whole.mean()), "low": float(low), "high": float(high)}
+    means = values[rows].mean(1) / whole[rows].mean(1)
+    if np.ptp(means) < _ALIKE:
+        return None, None
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def _group(chosen: list[Measured]) -> dict[str, Any]:
