@@ -8,6 +8,7 @@ from tiny_family import Call
 
 from dpmpn.errors import ConfigError
 from dpmpn.explain import save
+from dpmpn.words import counted
 
 FILES = ["explanation.txt", "explanation.json", "paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"]
 DRAWN = ["explanation.svg", "explanation.png", "explanation.html", "full.dot", "pruned.dot"]
@@ -43,6 +44,21 @@ def test_an_answer_without_attention_is_explained_away(call: Call, trained: Path
     assert "Why not mother1?\n" in result.out
 
 
+@pytest.mark.parametrize(
+    "options",
+    [("--json", "-"), ("--format", "json"), ("--format", "csv"), ("--out", "why", "--format", "dot")],
+)
+def test_no_program_gets_the_record_of_another_answer(
+    call: Call, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = call("explain", trained, "child7", "father", "mother1", *options)
+    assert (result.code, result.out) == (2, "")
+    assert "no attention reached mother1" in result.err and '--why-not "mother1"' in result.err
+    assert result.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
 def test_json_goes_to_standard_output_alone(call: Call, trained: Path, tmp_path: Path) -> None:
     add = tmp_path / "add.tsv"
     add.write_text("head\trelation\ttail\nchild7\tfather\tfather7\n")
@@ -71,7 +87,7 @@ def test_key_facts_and_graphviz_text_can_be_printed(call: Call, trained: Path) -
 
 
 def test_files_are_written_and_listed(call: Call, trained: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("resvg_py")
     result = call("explain", trained, "child0", "mother", "--out", tmp_path / "why")
     assert result.code == 0, result
     assert sorted(path.name for path in (tmp_path / "why").iterdir()) == sorted([*FILES, *DRAWN])
@@ -109,7 +125,8 @@ def test_key_facts_can_be_taken_away(call: Call, trained: Path, tmp_path: Path) 
     key_facts.write_text(printed, "utf-8")
     result = call("predict", trained, "child0", "father", "--remove", key_facts)
     assert result.code == 0, result
-    assert f"{printed.count(chr(10)) - 1} removed" in result.out
+    n_facts = printed.count("\n") - 1
+    assert result.out.startswith(f"{counted(n_facts, 'fact')} removed\n")
 
 
 def test_facts_are_taken_away_and_the_answer_is_no_longer_known(
@@ -119,7 +136,7 @@ def test_facts_are_taken_away_and_the_answer_is_no_longer_known(
     facts.write_text("head,relation,tail\nchild0,father,father0\n")
     result = call("explain", trained, "child0", "father", "father0", "--remove", facts)
     assert result.code == 0, result
-    assert "1 removed" in result.out
+    assert result.out.startswith("1 fact removed\n")
     assert "The graph states this fact already." not in result.out
 
 
@@ -130,6 +147,19 @@ def test_labels_of_a_file(call: Call, trained: Path, tmp_path: Path) -> None:
     assert result.code == 0, result
     assert "Answer: Maria (mother0), " in result.out
     assert "came along: child0 is a child of Maria." in result.out
+
+
+def test_the_summary_is_one_line_and_next_to_nothing_is_not_nothing(
+    call: Call, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = tmp_path / "names.json"
+    labels.write_text(json.dumps({"mother0": "Maria\nof the hills", "mother": "is a\nchild of"}))
+    options = ("--labels", labels, "--out", tmp_path / "why", "--format", "text")
+    result = call("explain", trained, "child0", "mother", "mother0", *options)
+    assert result.code == 0, result
+    summary, written = result.out.splitlines()
+    assert summary.startswith("<child0, is a\\nchild of, ?> Maria\\nof the hills, number ")
+    assert written.startswith("written to ")
 
 
 @pytest.mark.parametrize(

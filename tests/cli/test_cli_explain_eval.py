@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tiny_family import FACTS, TINY, Call
 
+from dpmpn.cli import output
+
 
 def test_a_table_with_its_words_explained(call: Call, trained: Path) -> None:
     result = call("explain-eval", trained, "--split", "train", "--sample", 5)
@@ -14,6 +16,44 @@ def test_a_table_with_its_words_explained(call: Call, trained: Path) -> None:
     for word in ("explanation", "random", "shortest", "Fidelity+", "Fidelity-", "HΔR@5", "bootstrap"):
         assert word in result.out
     assert "all kept" in result.out
+    assert "as `dpmpn explain` shows them" in result.out
+    assert "±0" not in result.out and "±<" not in result.out  # of five answers
+
+
+def test_intervals_of_enough_answers(call: Call, trained: Path) -> None:
+    result = call("explain-eval", trained, "--split", "train", "--sample", 20)
+    assert "±0." in result.out
+    assert "±0.00" not in result.out
+
+
+def test_other_explanations_are_not_called_those_of_explain(call: Call, trained: Path) -> None:
+    result = call("explain-eval", trained, "--split", "train", "--sample", 2, "--kept-paths", 1)
+    assert "here of 1 path at most, fewer where they bring 0.9 of the attention" in result.out
+    assert "as `dpmpn explain` shows them" not in result.out
+    assert "1 facts" not in result.out
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_a_narrow_terminal_gets_two_tables_with_whole_cells(
+    call: Call, trained: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    wide = call("explain-eval", trained, "--split", "train", "--sample", 12).out
+    assert "Are they needed?" not in wide
+    monkeypatch.setattr(output, "_PLAIN_WIDTH", width)
+    narrow = call("explain-eval", trained, "--split", "train", "--sample", 12).out
+    assert narrow.count("Are they needed?") == narrow.count("Are they enough?") > 0
+    assert [row.split() for row in narrow.splitlines() if row.startswith("evidence")][:2] == [
+        ["evidence", "facts", "Fidelity+", "lost", "rank", "worse", "HΔR@5", "facts@5"],
+        ["evidence", "facts", "sparsity", "Fidelity-", "rank", "kept"],
+    ]
+    assert _cells(wide) == _cells(narrow)
+    assert width < 80 or all(len(line) <= width for line in narrow.splitlines())
+
+
+def _cells(shown: str) -> set[str]:
+    """What stands in the rows of explanations."""
+    rows = [line.split() for line in shown.splitlines() if line.startswith(("explanation ", "all kept "))]
+    return {cell for row in rows for cell in row if cell[0] in "-0123456789"}
 
 
 def test_json_and_the_seed(call: Call, trained: Path, tmp_path: Path) -> None:

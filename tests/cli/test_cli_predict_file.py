@@ -128,7 +128,7 @@ def test_what_became_of_the_changes_is_told(call: Call, trained: Path, tmp_path:
     assert "5 facts added, 5 new entities: baby0, baby1, baby2 and 2 more" in shown.out.splitlines()
     (tmp_path / "fewer.tsv").write_text("child7\tfather\tfather7\nchild7\tfather\tfather0\n")
     shown = call("predict", trained, "child0", "mother", "--remove", tmp_path / "fewer.tsv")
-    said = "0 facts added, 0 removed, 2 were not there to be removed (1 is held out, so not in the graph)"
+    said = "0 facts removed, 2 were not there to be removed (1 is held out, so not in the graph)"
     assert said in shown.out.splitlines()
     (tmp_path / "one.tsv").write_text("child0\tmother\tmother0\n")
     shown = call("predict", trained, "child0", "mother", "--add", tmp_path / "one.tsv", "--json", "-")

@@ -48,10 +48,11 @@ def explained(
     head: str = "Serbia",
     relation: str = "in",
     inverse: bool = False,
+    add_inverses: bool = True,
     **prediction: object,
 ) -> Explanation:
     """The explanation of an answer to which the given flows led."""
-    graph = KnowledgeGraph.from_tuples(facts)
+    graph = KnowledgeGraph.from_tuples(facts, add_inverses)
     if labels:
         rows = [(id, name, None, None) for id, name in labels.items()]
         graph = graph.labelled(pl.DataFrame(rows, LABELS, orient="row"))

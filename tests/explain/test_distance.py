@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.explain.distance import FARTHEST, NOT_CONNECTED, Levels, facts_between
+from dpmpn.explain.distance import FARTHEST, NOT_CONNECTED, TOO_FAR, Levels, distances_to, facts_between
 
 
 def as_digraph(graph: KnowledgeGraph) -> nx.DiGraph:
@@ -24,9 +24,12 @@ def test_distances_are_those_of_networkx(add_inverses: bool, seed: int) -> None:
     triples = np.stack([generator.integers(0, n, 22) for n in (20, 2, 20)], 1)
     graph = KnowledgeGraph.from_ids(triples, 20, 2, add_inverses)
     lengths = dict(nx.all_pairs_shortest_path_length(as_digraph(graph)))
-    for head in range(20):
-        for tail in range(20):
-            assert facts_between(graph, head, tail) == lengths[head].get(tail, NOT_CONNECTED)
+    for tail in range(20):
+        near = distances_to(graph, tail, farthest=3)
+        for head in range(20):
+            length = lengths[head].get(tail, NOT_CONNECTED)
+            assert facts_between(graph, head, tail) == length
+            assert near[head] == (length if 0 <= length <= 3 else TOO_FAR)
 
 
 @pytest.mark.parametrize("add_inverses", [True, False])

@@ -48,6 +48,24 @@ def test_a_networkx_graph_says_what_is_what() -> None:
     assert not graph.edges["Kosovo", "Europe", "in"]["inverse"]
 
 
+@pytest.mark.parametrize("add_inverses", [True, False])
+def test_relations_of_the_file_that_look_like_inverses_have_edges_of_their_own(add_inverses: bool) -> None:
+    facts = [("a", "r", "b"), ("b", "r", "a"), ("a", "r_inv", "b"), ("b", "r_inv", "a")]
+    moves = [
+        [("a", "r", "b", 0.3), ("a", "^r", "b", 0.3), ("a", "r_inv", "b", 0.2), ("a", "^r_inv", "b", 0.2)]
+    ]
+    if not add_inverses:
+        moves = [[("a", "r", "b", 0.5), ("a", "^r", "b", 0.5)]]
+    explanation = explained("b", facts=facts, moves=moves, head="a", relation="r", add_inverses=add_inverses)
+    for full in (False, True):
+        subgraph = explanation.full if full else explanation.pruned
+        graph = explanation.to_networkx(full)
+        assert graph.number_of_edges() == len(subgraph.edges) == len(moves[0])
+        flows = [data["flow_1"] for *_, data in graph.edges(data=True)]
+        assert sorted(flows) == sorted(edge.flow[0] for edge in subgraph.edges)
+        assert graph.edges["a", "b", "r_inv"]["inverse"] is not add_inverses
+
+
 def test_formats_of_networkx_can_be_written(tmp_path: Path) -> None:
     graph = as_networkx(explained(), full=True)
     nx.write_graphml(graph, tmp_path / "graph.graphml")
@@ -70,6 +88,16 @@ def test_graphviz_text() -> None:
     edges = re.findall(r"^  n(\d+) -> n(\d+) \[(.*)\];$", dot, re.MULTILINE)
     assert len(edges) == len(explained().pruned.edges) == 5
     assert sum("dir=back" in attributes for *_, attributes in edges) == 2
+
+
+def test_graphviz_text_tells_apart_what_shares_a_label() -> None:
+    labels = {"Kosovo": "neighbour", "Hungary": "neighbour", "borders": "near", "in": "near"}
+    dot = as_dot(explained(labels=labels))
+    for label in ("neighbour (Kosovo)", "neighbour (Hungary)", "near (borders)", "near (in)"):
+        assert f'label="{label}"' in dot
+    assert 'label="<Serbia, near (in), ?> Europe"' in dot
+    assert 'label="neighbour"' not in dot
+    assert 'label="near"' not in dot
 
 
 def test_graphviz_text_takes_names_literally() -> None:

@@ -263,12 +263,33 @@ def test_the_report_holds_the_means_of_the_tests() -> None:
 
 
 @settings(max_examples=30)
-@given(values=st.lists(st.floats(0, 1), min_size=1, max_size=30))
+@given(values=st.lists(st.floats(0, 1), min_size=10, max_size=30))
 def test_intervals_hold_the_mean_and_stay_among_the_values(values) -> None:
     found = estimate(values)
-    assert min(values) - 1e-9 <= found["low"] <= found["high"] <= max(values) + 1e-9
+    assert found["mean"] == pytest.approx(np.mean(values))
     assert estimate(values) == found
     assert estimate([]) is None
+    if found["low"] is None:
+        assert max(values) - min(values) < 1e-6  # all alike: nothing is known of others
+    else:
+        assert min(values) - 1e-9 <= found["low"] < found["high"] <= max(values) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("true", "of", "low", "high"),
+    [(10, 10, 0.7225, 1.0), (0, 10, 0.0, 0.2775), (15, 20, 0.5313, 0.8881), (50, 100, 0.4038, 0.5962)],
+)
+def test_shares_have_the_interval_of_wilson(true: int, of: int, low: float, high: float) -> None:
+    found = estimate([True] * true + [False] * (of - true))
+    assert found == pytest.approx({"mean": true / of, "low": low, "high": high}, abs=1e-4)
+
+
+def test_nothing_looks_certain_that_is_not() -> None:
+    assert estimate([True] * 9) == {"mean": 1.0, "low": None, "high": None}
+    assert estimate([0.25, 0.75]) == {"mean": 0.5, "low": None, "high": None}
+    assert estimate([0.5] * 20) == {"mean": 0.5, "low": None, "high": None}
+    lost = np.linspace(0.1, 0.9, 20)  # each lost all it had
+    assert estimate(lost, of=lost) == {"mean": 1.0, "low": None, "high": None}
 
 
 def test_a_task_with_candidates_is_measured_one_way(tmp_path) -> None:

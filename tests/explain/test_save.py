@@ -1,6 +1,7 @@
 """Explanations are saved as files of a folder: all that was asked for, whole, over earlier ones."""
 
 import json
+import os
 from pathlib import Path
 
 import polars as pl
@@ -9,6 +10,7 @@ from small_reasoning import explained, reasoner
 
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.explain import save
+from dpmpn.explain.explanation import Explanation
 from dpmpn.explain.save import FORMATS, save_explanation
 
 CSV = ["paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"]
@@ -26,7 +28,7 @@ def test_files_of_formats(tmp_path: Path) -> None:
 
 
 def test_every_format_can_be_saved(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("resvg_py")
     for format in FORMATS:
         paths = explained().save(tmp_path, [format])
         assert paths
@@ -49,6 +51,94 @@ def test_an_earlier_explanation_is_replaced(tmp_path: Path) -> None:
     )
     assert [path.name for path in tmp_path.iterdir()] == ["explanation.txt"]
     assert "Answer: Hungary" in (tmp_path / "explanation.txt").read_text("utf-8")
+
+
+def other() -> Explanation:
+    return explained("Hungary", moves=[[("Serbia", "^borders", "Hungary", 1.0)]])
+
+
+def test_explanations_are_not_mixed(tmp_path: Path) -> None:
+    undrawn = [format for format in FORMATS if format != "png"]
+    names = {path.name for path in save_explanation(explained(), tmp_path, undrawn)}
+    (tmp_path / "explanation.png").write_bytes(b"\x89PNG of another one")
+    (tmp_path / "notes.txt").write_text("mine")
+    save_explanation(other(), tmp_path, ["text"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["explanation.txt", "notes.txt"]
+    assert len(names) == 10
+
+
+def test_files_of_the_same_explanation_stay(tmp_path: Path) -> None:
+    before = save_explanation(explained(), tmp_path, ["json", "csv"])
+    save_explanation(explained(), tmp_path, ["text"])
+    assert all(path.exists() for path in before)
+    assert (tmp_path / "explanation.txt").exists()
+
+
+def test_what_others_put_there_stays(tmp_path: Path) -> None:
+    others = {"nodes.csv": "name,colour\n", "full.dot": "graph mine {}\n", "explanation.md": "mine"}
+    for name, text in others.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "pruned.dot").symlink_to(tmp_path / "full.dot")
+    (tmp_path / "edges.csv").mkdir()
+    save_explanation(explained(), tmp_path, ["text"])
+    assert {name: (tmp_path / name).read_text() for name in others} == others
+    assert (tmp_path / "pruned.dot").is_symlink() and (tmp_path / "edges.csv").is_dir()
+
+
+def test_a_folder_in_the_place_of_a_file_leaves_all_as_it_was(tmp_path: Path) -> None:
+    save_explanation(other(), tmp_path, ["text"])
+    before = (tmp_path / "explanation.txt").read_bytes()
+    (tmp_path / "paths.csv").mkdir()
+    with pytest.raises(RunError, match=r"paths\.csv: a folder has this name"):
+        save_explanation(explained(), tmp_path, ["text", "json", "csv"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["explanation.txt", "paths.csv"]
+    assert (tmp_path / "explanation.txt").read_bytes() == before
+
+
+@pytest.mark.parametrize("at", range(1, 8))
+def test_a_crash_leaves_whole_files_of_one_explanation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    formats = ["text", "json", "dot"]
+    before = {path.name: path.read_bytes() for path in save_explanation(other(), tmp_path / "a", formats)}
+    after = {path.name: path.read_bytes() for path in save_explanation(explained(), tmp_path / "b", formats)}
+    calls = [0]
+
+    def crash_at(function):
+        def counting(*arguments, **options):
+            calls[0] += 1
+            if calls[0] == at:
+                raise KeyboardInterrupt
+            return function(*arguments, **options)
+
+        return counting
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", crash_at(os.replace))
+        patched.setattr(save, "sync", crash_at(save.sync))
+        with pytest.raises(KeyboardInterrupt):
+            save_explanation(explained(), tmp_path / "a", formats)
+    left = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
+    assert left.items() <= before.items() or left.items() <= after.items()
+    assert at > len(formats) + 1 or left == before  # while files are written beside, all is as it was
+
+
+def test_a_full_disk_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(save, "sync", full)
+    with pytest.raises(RunError, match="cannot write to .*: No space left on device; choose another --out"):
+        save_explanation(explained(), tmp_path / "why", ["text"])
+    assert not (tmp_path / "why").exists()
+
+
+def test_formats_as_one_text(tmp_path: Path) -> None:
+    assert [path.name for path in explained().save(tmp_path, "json")] == ["explanation.json"]
+    both = explained().save(tmp_path, "Text, json,")
+    assert [path.name for path in both] == ["explanation.txt", "explanation.json"]
+    with pytest.raises(ConfigError, match="unknown format 'jsn'"):
+        explained().save(tmp_path, "text,jsn")
 
 
 def test_why_not_is_in_the_text_and_the_record(tmp_path: Path) -> None:

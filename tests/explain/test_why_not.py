@@ -132,7 +132,10 @@ def test_what_is_not_connected_or_has_no_facts_is_unreachable(graph: KnowledgeGr
     assert (apart.reason, apart.distance, apart.connected) == ("unreachable", None, False)
     assert "not connected" in apart.text()
     assert (bare.reason, bare.facts) == ("unreachable", 0)
-    assert bare.text() == "z has no facts in the graph, so no attention can come to it. Add some with --add."
+    assert bare.text() == (
+        "z has no facts in the graph, so no attention can come to it. Add some: with_facts in Python, --add on the "
+        "command line."
+    )
 
 
 def test_a_head_without_facts_answers_nothing(graph: KnowledgeGraph) -> None:
@@ -163,7 +166,7 @@ def test_out_competed_says_by_what_and_where_the_paths_part(graph: KnowledgeGrap
         ("c", pytest.approx(0.27)),
         ("b", pytest.approx(0.15)),
     ]
-    assert why.way and why.way.facts == (("a", "likes", "c"), ("c", "knows", "f"))
+    assert why.way and why.way.hops == ((("a", "likes", "c"),), (("c", "knows", "f"),))
     assert why.first_way and why.first_way.entities == ("a", "b", "d")
     fork = why.parted
     assert fork and (fork.name, fork.step, fork.towards.name, fork.other.name) == ("a", 1, "c", "b")
@@ -202,8 +205,12 @@ def test_a_first_answer_on_the_way_to_the_candidate_kept_its_attention(graph: Kn
 
 def test_the_head_can_be_asked_about_like_any_other(graph: KnowledgeGraph) -> None:
     why = reason(asked(graph, *TWO_STEPS), "a")
-    assert (why.reason, why.distance, why.way and why.way.facts) == ("out_competed", 0, ())
-    assert "The strongest path to a is to stay there" in why.text()
+    assert (why.reason, why.distance) == ("out_competed", 0)
+    assert "The strongest path to a, a > b > a, brought 42% of its attention" in why.text()
+    stays = ([("a", "a", 0.4), ("a", "b", 0.6)], [("a", "a", 1.0), ("b", "b", 0.1), ("b", "d", 0.9)])
+    why = reason(asked(graph, *stays), "a")
+    assert why.way and why.way.hops == ()
+    assert "The strongest path to a is to stay there, which kept 100% of its attention" in why.text()
 
 
 def test_a_way_that_was_preferred_where_the_paths_part_was_lost_further_on(graph: KnowledgeGraph) -> None:
@@ -221,6 +228,99 @@ def test_a_way_that_was_preferred_where_the_paths_part_was_lost_further_on(graph
     assert "but further on c, in step 2, kept 70% of its attention and sent 20% to f." in why.text()
 
 
+def test_where_the_paths_part_counts_the_step_in_which_the_candidates_attention_passed(
+    graph: KnowledgeGraph,
+) -> None:
+    # Most of what comes to b leaves a in the last step, when it is too late for e.
+    steps = (
+        [("a", "a", 0.5), ("a", "b", 0.2), ("a", "c", 0.3)],
+        [("a", "a", 1.0), ("b", "d", 1.0), ("c", "c", 1.0)],
+        [("a", "b", 0.1), ("a", "c", 0.9), ("c", "c", 1.0), ("d", "d", 0.7), ("d", "e", 0.3)],
+    )
+    why = reason(asked(graph, *steps), "e")
+    assert why.first_way and why.first_way.entities == ("a", "c")
+    assert why.parted and (why.parted.name, why.parted.step) == ("a", 1)
+    assert why.narrowest and (why.narrowest.name, why.narrowest.step) == ("d", 3)
+    assert (
+        "They part at a, which in step 1 sent 30% of its attention to c and 20% to b; further on d, in step 3, kept "
+        "70% of its attention and sent 30% to e."
+    ) in why.text()
+
+
+@pytest.mark.parametrize(
+    ("first_step", "told"),
+    [
+        (
+            [("a", "b", 0.5), ("a", "c", 0.5)],
+            "sent about as much of its attention to b (50%) as to c (50%); but",
+        ),
+        (
+            [("a", "b", 0.48), ("a", "c", 0.52)],
+            "sent about as much of its attention to c (52%) as to b (48%); but",
+        ),
+        ([("a", "b", 0.54), ("a", "c", 0.46)], "sent 54% of its attention to b and 46% to c"),
+        (
+            [("a", "b", 0.4), ("a", "c", 0.6)],
+            "did not prefer d: it sent 60% of its attention to c and 40% to b; but",
+        ),
+    ],
+)
+def test_parts_that_hardly_differ_are_no_preference(
+    graph: KnowledgeGraph, first_step: list[Sent], told: str
+) -> None:
+    last = [("b", "d", 1.0), *(("c", to, 1 / 3) for to in "acf")]
+    why = reason(asked(graph, first_step, last), "f")
+    assert f"They part at a, which in step 1 {told}" in why.text()
+    assert "further on c, in step 2, sent only 33% of its attention to f." in why.text()
+
+
+def test_keeping_about_as_much_as_sending_on_is_no_preference_either(graph: KnowledgeGraph) -> None:
+    steps = ([("a", "b", 1.0)], [("b", "b", 0.49), ("b", "d", 0.51)])
+    why = reason(asked(graph, *steps), "b")
+    assert "in step 2 sent about as much of its attention to d (51%) as it kept (49%)" in why.text()
+    assert "prefer" not in why.text()
+
+
+def test_a_peak_of_next_to_nothing_is_not_worth_a_sentence(graph: KnowledgeGraph) -> None:
+    steps = (
+        [("a", "b", 0.9995), ("a", "c", 0.0005)],
+        [("b", "b", 1.0), ("c", "c", 0.1), ("c", "f", 0.9)],
+    )
+    why = reason(asked(graph, *steps), "c")
+    assert why.peak and why.peak.attention == pytest.approx(0.0005)
+    assert "still had" not in why.text()
+
+
+def test_much_larger_limits_are_told_with_what_they_cost(graph: KnowledgeGraph) -> None:
+    steps = (TWO_STEPS[0], [("b", "a", 0.1), ("b", "b", 0.1), ("b", "d", 0.8)])
+    why = reason(asked(graph, *steps, n1=1), "c")
+    assert (why.settings, why.settings_now) == (
+        (("ask_attending_from_per_step", 2),),
+        (("ask_attending_from_per_step", 1),),
+    )
+    keys = "ask_attending_from_per_step", "ask_attending_to_per_step"
+
+    def advice(*values: int) -> str:
+        settings = tuple(zip(keys, values, strict=True))
+        return replace(why, settings=settings, settings_now=((keys[0], 40), (keys[1], 2000))).text()
+
+    assert "To follow it further, try " in advice(320, 16000)
+    assert advice(2560, 4000).endswith(
+        "To follow it further would take ask_attending_from_per_step = 2560 (--ask-attending-from-per-step 2560) and "
+        "ask_attending_to_per_step = 4000 (--ask-attending-to-per-step 4000): up to 64 times the work of each step."
+    )
+
+
+def test_labels_stay_in_their_line(graph: KnowledgeGraph) -> None:
+    names = {"a": "evil\x1b[31mred\nline2", "b": "b\u2028", "c": "evil\x1b[31mred\nline2"}
+    labels = pl.DataFrame({"id": [*names], "name": [*names.values()], "description": None, "type": None})
+    labelled = graph.labelled(labels.with_columns(pl.col("description", "type").cast(pl.String)))
+    question = replace(asked(graph, *TWO_STEPS), graph=labelled)
+    texts = [str(question.question), *(reason(question, name).text() for name in "abcdefxyz")]
+    assert all(text.isprintable() and len(text.splitlines()) == 1 for text in texts)
+    assert "evil\\x1b[31mred\\nline2 (a)" in texts[1]
+
+
 def test_a_candidate_that_is_not_gone_on_from_is_out_ranked_by_those_that_are(graph: KnowledgeGraph) -> None:
     question = asked(graph, TWO_STEPS[0], [("b", "a", 0.1), ("b", "b", 0.1), ("b", "d", 0.8)], n1=1)
     why = reason(question, "c")
@@ -232,7 +332,7 @@ def test_a_candidate_that_is_not_gone_on_from_is_out_ranked_by_those_that_are(gr
     assert why.settings == (("ask_attending_from_per_step", 2),)
     assert why.text().endswith(
         "A step goes on from one node at most: here b (0.500). To follow it further, try "
-        "--ask-attending-from-per-step 2."
+        "ask_attending_from_per_step = 2 (--ask-attending-from-per-step 2)."
     )
 
 
@@ -304,7 +404,7 @@ def test_a_candidate_that_is_not_kept_is_told_what_was(graph: KnowledgeGraph) ->
     assert why.text() == (
         "c was looked at in step 1 and got attention 0.300, number 2 of the 3 that were looked at, but was not kept, "
         "and later steps did not come back to it. A step keeps one node at most: here b (0.500). To follow it "
-        "further, try --ask-attending-to-per-step 2."
+        "further, try ask_attending_to_per_step = 2 (--ask-attending-to-per-step 2)."
     )
 
 

@@ -1,7 +1,9 @@
 """Why not another answer: reasons agree with what is found by looking at everything that a network's trace holds."""
 
 import json
+import re
 from functools import cache
+from itertools import pairwise
 from typing import get_args
 
 import networkx as nx
@@ -19,15 +21,15 @@ from dpmpn.model.trace import TraceStep
 
 
 @cache
-def random_question(seed: int) -> tuple[KnowledgeGraph, Asked, Horizon]:
-    """A question to a network that was not trained, with limits that leave much out."""
+def random_question(seed: int, horizon: Horizon | None = None) -> tuple[KnowledgeGraph, Asked, Horizon]:
+    """A question to a network that was not trained, with limits that leave much out where none are given."""
     generator = np.random.default_rng(seed)
     n_entities, n_facts = int(generator.integers(6, 25)), int(generator.integers(4, 45))
     triples = np.stack([generator.integers(0, n, n_facts) for n in (n_entities, 2, n_entities)], 1)
     graph = KnowledgeGraph.from_ids(triples, n_entities, 2, add_inverses=seed % 4 != 0)
     strategies = ("attention", "attention", "boundary", "nodes", "nodes_and_boundary", "three_times")
     n1, n2, n3 = generator.integers(1, 4, 3).tolist()
-    horizon = Horizon(n1, n2, n3 + 1 if seed % 3 else n3, strategies[seed % len(strategies)])
+    horizon = horizon or Horizon(n1, n2, n3 + 1 if seed % 3 else n3, strategies[seed % len(strategies)])
     config = Config().replace(
         n_dims=4, n_dims_att=3, n_steps_in_agnn=1 + seed % 5, n_steps_in_ignn=1, threads=1,
         max_attending_from_per_step=horizon.max_attending_from_per_step,
@@ -148,6 +150,25 @@ def _assert_left_out(why: WhyNot, horizon: Horizon) -> None:
     settings = dict(why.settings)
     assert node.rank <= settings.get("ask_attending_from_per_step", horizon.max_attending_from_per_step)
     assert node.rank <= settings.get("ask_attending_to_per_step", horizon.max_attending_to_per_step)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_told_steps_follow_each_other_and_leave_enough_for_the_rest_of_the_path(seed: int) -> None:
+    graph, question, _ = random_question(seed, Horizon())
+    for candidate in range(graph.n_entities):
+        why = why_not(question, candidate)
+        if why.parted is None or why.way is None:
+            continue
+        steps = [int(step) for step in re.findall(r"(?:which|,) in step (\d+)", why.text())]
+        forks = [fork for fork in (why.parted, why.narrowest) if fork is not None]
+        assert steps[0] == why.parted.step
+        assert all(earlier < later for earlier, later in pairwise(steps))
+        for fork in forks:
+            hops, place = len(why.way.hops), why.way.entities.index(fork.name)
+            assert place < fork.step <= why.n_steps
+            if place < hops:
+                assert fork.towards.attention > 0
+                assert hops - place <= why.n_steps - fork.step + 1
 
 
 def test_every_reason_is_met_among_these_questions() -> None:

@@ -21,7 +21,6 @@ _GROUPS = {
     "right_and_new": "Right, and not stated by the graph",
     "sure": "Those with a probability above 0.5",
 }
-_SIZE = ("facts", "sparsity")
 _NEEDED = ("Fidelity+", "lost", "rank worse")
 _ENOUGH = ("Fidelity-", "rank kept")
 _PATHS = ("HΔR@5", "facts@5")
@@ -39,8 +38,8 @@ _LEGEND = {
     "HΔR@5": "share of answers whose rank is worse without five paths: the strongest, the shortest, or as many random "
     "facts as the strongest have",
     "facts@5": "mean number of facts that went with these paths",
-    "±": "how far the farther end of a 95 % interval is: Wilson's of a share, of a bootstrap elsewhere; none is given for "
-    "fewer than 10 answers, or where all are alike",
+    "±": "how far the farther end of a 95 % interval is: Wilson's of a share, of a bootstrap elsewhere; there is none "
+    "for fewer than 10 answers, or where all are alike",
 }
 
 
@@ -187,7 +186,7 @@ def _show_group(output: Output, title: str, group: dict[str, Any]) -> None:
             "HΔR@5": _value(measures["hdr_at_5"]),
             "facts@5": f"{measures['hdr_at_5_facts']['mean']:.1f}",
         }
-    _show_rows(output, "evidence", rows, (*_SIZE, *_NEEDED, *_PATHS))
+    _show_rows(output, "evidence", rows, _PATHS)
 
 
 def _described(group: dict[str, Any]) -> str:
@@ -206,19 +205,21 @@ def _show_curve(output: Output, curve: list[dict[str, Any]]) -> None:
     output.say()
     output.wrap("Shorter explanations of all answers: the facts of the strongest paths alone")
     rows = {"all kept" if point["paths"] == "all" else str(point["paths"]): _cells(point) for point in curve}
-    _show_rows(output, "paths", rows, (*_SIZE, *_NEEDED))
+    _show_rows(output, "paths", rows)
 
 
-def _show_rows(output: Output, what: str, rows: dict[str, dict[str, str]], needed: tuple[str, ...]) -> None:
+def _show_rows(
+    output: Output, what: str, rows: dict[str, dict[str, str]], more: tuple[str, ...] = ()
+) -> None:
     """Show one table, or where it is too wide two: whether facts are needed, and whether they are enough."""
-    columns = (*_SIZE, *_NEEDED, *_ENOUGH, *(column for column in needed if column in _PATHS))
-    if output.fits(whole := _table(what, rows, columns)):
+    whole = _table(what, rows, ("facts", "sparsity", *_NEEDED, *_ENOUGH, *more))
+    if output.fits(whole):
         output.show(whole)
         return
     output.say("Are they needed?")
-    output.show(_table(what, rows, needed))
+    output.show(_table(what, rows, ("facts", *_NEEDED, *more)))
     output.say("Are they enough?")
-    output.show(_table(what, rows, (*_SIZE, *_ENOUGH)))
+    output.show(_table(what, rows, ("facts", "sparsity", *_ENOUGH)))
 
 
 def _table(what: str, rows: dict[str, dict[str, str]], columns: tuple[str, ...]) -> Table:

@@ -22,6 +22,7 @@ JsonTarget = Annotated[
 ]
 STDOUT = "-"  # the name of standard output where a file could be named
 _PLAIN_WIDTH = 160  # where there is no terminal, nothing is cut to fit one
+_UNBOUNDED = 10_000  # columns
 # Names come from anywhere, and a terminal acts on what it is shown: such characters are spelled out.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
@@ -54,14 +55,20 @@ class Output:
         self.say(textwrap.fill(text, self.console.width, subsequent_indent=" " * indent))
 
     def fits(self, table: Table) -> bool:
-        """Whether a table is shown without a cell cut in two."""
-        return Measurement.get(self.console, self.console.options, table).maximum <= self.console.width
+        """Whether a table is shown without a cell broken into lines."""
+        return self._width(table) <= self.console.width
 
     def show(self, table: Table) -> None:
-        """Print a table."""
+        """Print a table; one with whole cells is wider than a narrow terminal rather than cut."""
+        if is_whole := all(column.no_wrap for column in table.columns):
+            table.width = self._width(table)
         with _printing():
-            self.console.print(table)
+            self.console.print(table, crop=not is_whole)
             self.console.file.flush()
+
+    def _width(self, table: Table) -> int:
+        unbounded = self.console.options.update(width=_UNBOUNDED)
+        return Measurement.get(self.console, unbounded, table).maximum
 
     def result(self, value: Any, shown: Callable[[], None]) -> None:
         """Hand over a command's result: as JSON where it was asked for, and for people elsewhere."""

@@ -1,6 +1,6 @@
 """Facts between the same two nodes, drawn as one line with stacked labels."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from dpmpn.explain.subgraph import Subgraph
@@ -34,10 +34,14 @@ class Bundle:
         return self.source == self.target
 
 
-def bundled(subgraph: Subgraph, weights: Sequence[float]) -> tuple[Bundle, ...]:
-    """The lines of a subgraph, the heaviest first."""
+def bundled(
+    subgraph: Subgraph, weights: Sequence[float], between: Container[int] | None = None
+) -> tuple[Bundle, ...]:
+    """The lines of a subgraph, or of those `between` some of its nodes, the heaviest first."""
     groups: dict[tuple[int, int], list[int]] = {}
     for at, edge in enumerate(subgraph.edges):
+        if between is not None and not (edge.source in between and edge.target in between):
+            continue
         ends = min(edge.source, edge.target), max(edge.source, edge.target)
         groups.setdefault(ends, []).append(at)
     bundles = (_bundle(subgraph, *ends, places, weights) for ends, places in groups.items())

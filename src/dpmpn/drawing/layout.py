@@ -18,6 +18,7 @@ LOOP_ROOM = 14.0  # that a line from a node to itself takes above its disc
 MOST_OTHERS = (
     300  # nodes besides the pruned subgraph's: more are not told apart, and each pair of them takes time
 )
+Room = tuple[float, float, float, float]  # the middle of a box, and half its width and height
 _SMALL, _LARGE = 3.0, 8.5  # of the others, from no attention to the most
 
 
@@ -92,11 +93,12 @@ def lay_out_full(
     answer: str,
     width: float,
     labels: Mapping[int, Label] | None = None,
+    line_labels: Sequence[Label] = (),
 ) -> Layout:
     """Nodes of the pruned subgraph where they are there, the others by when they gained attention and from whom.
 
-    Room is left for the labels of the former: where `labels` has them in the pruned picture, else below. Of the others
-    those with the most attention have a place, MOST_OTHERS of them.
+    Room is left for the labels of the former: where `labels` has them in the pruned picture, else below; and for some
+    `line_labels` of that. Of the others those with the most attention have a place, MOST_OTHERS of them.
     """
     height = small.height
     at_head, at_answer = place_of(full, head), place_of(full, answer)
@@ -119,7 +121,9 @@ def lay_out_full(
         flows,
     )
     lines = _lines_of(pruned, small) * [width / small.width, 1.0]
-    places = spread(crowd, lines, _rooms(pruned, small, labels or {}, known, width), (width, height))
+    rooms = _line_rooms(line_labels, width / small.width)
+    rooms += _rooms(pruned, small, labels or {}, known, width)  # these matter more: what is last is kept
+    places = spread(crowd, lines, np.array(rooms).reshape(-1, 4), (width, height))
     return Layout(width, height, _discs(shown, places, crowd.radii), at_head, at_answer, most)
 
 
@@ -156,8 +160,8 @@ def _rooms(
     labels: Mapping[int, Label],
     places: Mapping[str, tuple[float, float]],
     width: float,
-) -> np.ndarray:
-    """Boxes for the labels of nodes that are placed already: middles and half widths and heights."""
+) -> list[Room]:
+    """Boxes for the labels of nodes that are placed already."""
     rooms = []
     for at, disc in small.discs.items():
         node = pruned.nodes[at]
@@ -170,7 +174,21 @@ def _rooms(
             off_x, off_y = (box.left + box.right) / 2 - disc.x, (box.top + box.bottom) / 2 - disc.y
         x = min(max(x + off_x, wide / 2 + 2), width - wide / 2 - 2)
         rooms.append((x, y + off_y, wide / 2 + 4, high / 2 + 2))
-    return np.array(rooms).reshape(-1, 4)
+    return rooms
+
+
+def _line_rooms(labels: Sequence[Label], shrunk: float) -> list[Room]:
+    """Boxes for the labels of lines, where these lie when the field is narrower."""
+    boxes = [label.box for label in labels]
+    return [
+        (
+            (box.left + box.right) / 2 * shrunk,
+            (box.top + box.bottom) / 2,
+            (box.right - box.left) / 2 + 1,
+            (box.bottom - box.top) / 2 + 1,
+        )
+        for box in boxes
+    ]
 
 
 def place_of(subgraph: Subgraph, name: str) -> int:

@@ -16,9 +16,11 @@ def names_of(subgraph: Subgraph, question: Question) -> ShownNames:
 
 def renamed(subgraph: Subgraph, names: ShownNames) -> Subgraph:
     """A subgraph with what is to be shown in the place of labels."""
+    relations = {edge.relation for edge in subgraph.edges}
+    shown = {relation: names.relation(relation) for relation in relations}  # each once: edges are many
     return Subgraph(
         tuple(node._replace(label=names.entity(node.name)) for node in subgraph.nodes),
-        tuple(edge._replace(relation_label=names.relation(edge.relation)) for edge in subgraph.edges),
+        tuple(edge._replace(relation_label=shown[edge.relation]) for edge in subgraph.edges),
     )
 
 

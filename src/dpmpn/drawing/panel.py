@@ -71,7 +71,7 @@ def draw_subgraph(
     subgraph `kept` steps back; `keys` are shown in the place of relations.
     """
     stands_out = _Kept(subgraph, kept)
-    lines = _chosen(bundled(subgraph, weights), stands_out, layout, most_lines)
+    lines = _chosen(bundled(subgraph, weights, layout.discs), stands_out, most_lines)
     strong = stands_out.nodes
     courses = [course(line, layout, strong) for line in lines]
     points = np.stack([c.points(_FINE) for c in courses]) if courses else np.zeros((0, 1, 2))
@@ -143,10 +143,9 @@ class _Kept:
         )
 
 
-def _chosen(lines: Sequence[Bundle], stands_out: _Kept, layout: Layout, most: int) -> tuple[Bundle, ...]:
-    """The lines that stand out, then the heaviest others, between nodes that are drawn."""
-    drawn = [line for line in lines if line.source in layout.discs and line.target in layout.discs]
-    return tuple(sorted(drawn, key=lambda line: not stands_out.has(line))[:most])
+def _chosen(lines: Sequence[Bundle], stands_out: _Kept, most: int) -> tuple[Bundle, ...]:
+    """The lines that stand out, then the heaviest others."""
+    return tuple(sorted(lines, key=lambda line: not stands_out.has(line))[:most])
 
 
 def _place_node_labels(
@@ -198,7 +197,7 @@ def _place_edge_labels(
         width, height = size_of(text, EDGE_SIZE)
         if lines[at].is_loop:
             x, y = courses[at].at(0.5)
-            middles = [((x + part * width, y - height / 2 + 1), abs(part)) for part in (0.0, 0.25, -0.25)]
+            middles = [((x + part * width, y - height / 2 - 3), abs(part)) for part in (0.0, 0.25, -0.25)]
         else:
             middles = [(courses[at].at(part), 4 * abs(part - 0.5)) for part in _ALONG]
         box = placer.place([(Box.around(x, y, width + 6, height + 1), cost) for (x, y), cost in middles], at)

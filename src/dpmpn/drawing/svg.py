@@ -32,7 +32,8 @@ def draw_svg(explanation: "Explanation") -> str:
     shown = renamed(part, names)
     ends = question.head, answer.answer
     small, pruned, keys = _draw_pruned(whole, shown, ends, widths)
-    large = lay_out_full(whole, shown, small, *ends, widths[0], pruned.node_labels)
+    line_labels = [*pruned.edge_labels.values()][: FULL_LABELS[1]]
+    large = lay_out_full(whole, shown, small, *ends, widths[0], pruned.node_labels, line_labels)
     flows = [sum(edge.flow) for edge in whole.edges]
     full = draw_subgraph(whole, large, flows, FULL_LINES, FULL_LABELS, shown, keys)
     probability = probability_shown(answer.probability)
@@ -86,9 +87,7 @@ def _pruned_caption(explanation: "Explanation", shown: Subgraph, n_paths: int) -
         why = f"{part}the answer's attention waited at the head" if waited else "no path carried much"
         return f"pruned: {nodes}, no facts: {why}"
     carried = percent(min(sum(path.share for path in paths if path.facts), 1.0))
-    caption = (
-        f"pruned: {nodes}, {counted(len(pruned.facts), 'fact')} that carried {carried} of the answer's attention"
-    )
+    caption = f"pruned: {nodes}, {counted(len(pruned.facts), 'fact')} that carried {carried} of the answer's attention"
     if waited:
         caption += f"; {percent(waited)} waited at the head"
     if len(shown.edges) < len(pruned.edges):

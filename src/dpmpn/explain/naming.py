@@ -10,7 +10,7 @@ _BREAKING = ("Cc", "Zl", "Zp")  # control characters, separators of lines and of
 
 
 class ShownNames:
-    """The names of all that is shown together: labels, with the identifier where two entities or relations share one."""
+    """The names of all that is shown together: labels, with the identifier where two of a kind share one."""
 
     def __init__(self, entities: Mapping[str, str], relations: Mapping[str, str] | None = None) -> None:
         # Both map identifiers to labels.

@@ -14,6 +14,7 @@ from dpmpn.explain.ways import Way, ways_along
 
 _LOOKED_AT = 20  # paths, of which those along the same entities are put together,
 _ENOUGH = 0.9  # or fewer that brought so much of the attention
+_MOST = 0.5
 
 
 @dataclass(frozen=True)
@@ -82,15 +83,14 @@ class Rivals:
             return None
         place, ours, theirs = self._parting()
         at = self._chains[self._candidate][place]
-        if place < len(self._steps):
-            t = self._steps[place]
-        else:  # the candidate is on the way to the first answer, so what counts is when it sent most of that on
-            t = int(np.argmax(self._shares(self._first, at, theirs)))
+        # Where the candidate is on the way to the first answer, what counts is when it sent that on.
+        on_the_way = place == len(self._steps)
+        t = int(np.argmax(self._shares(self._first, at, theirs))) if on_the_way else self._steps[place]
         sent = self._sent(at, t)
         return self._fork(at, t, (ours, sent.get(ours, 0.0)), (theirs, sent.get(theirs, 0.0)))
 
     def narrowest(self) -> Fork | None:
-        """Where the least went on along the candidate's strongest path after it parted, if more went elsewhere."""
+        """Where the least went on along the candidate's strongest path after it parted, if most went elsewhere."""
         if len(self._chains) < 2 or self._steps is None:
             return None
         chain, after = self._chains[self._candidate], self._parting()[0] + 1
@@ -105,7 +105,7 @@ class Rivals:
                 best = min(sent, key=lambda entity: (-sent[entity], entity))
                 forks.append(self._fork(at, t, (to, went_on), (best, sent[best])))
         narrow = min(forks, key=lambda fork: fork.towards.attention, default=None)
-        return narrow if narrow and narrow.towards.attention < narrow.other.attention else None
+        return narrow if narrow and narrow.towards.attention < _MOST else None
 
     def _waited(self) -> int | None:
         """The step in which most of the candidate's attention waited there after it came along its strongest path."""

@@ -110,8 +110,8 @@ def _not_attended_from(why: WhyNot) -> list[str]:
         told = [
             f"{x} was never looked at, although {_facts_away(why)}.",
             f"Of what came near it early enough, {node.label} ({away} from it) did best: it had attention "
-            f"{probability_shown(node.attention)} after step {node.step}, {_place(node)}, but step {why.step} did not go on "
-            "from it.",
+            f"{probability_shown(node.attention)} after step {node.step}, {_place(node)}, but step {why.step} did not "
+            "go on from it.",
         ]
     return [*told, _kept(why, f"goes on from {_nodes(why.limit)}"), *_late(why)]
 
@@ -119,8 +119,8 @@ def _not_attended_from(why: WhyNot) -> list[str]:
 def _not_attended_to(why: WhyNot) -> list[str]:
     node = why.near[0]
     return [
-        f"{why.label} was looked at in step {node.step} and got attention {probability_shown(node.attention)}, {_place(node)}, "
-        "but was not kept, and later steps did not come back to it.",
+        f"{why.label} was looked at in step {node.step} and got attention {probability_shown(node.attention)}, "
+        f"{_place(node)}, but was not kept, and later steps did not come back to it.",
         _kept(why, f"keeps {_nodes(why.limit)}"),
     ]
 
@@ -185,9 +185,9 @@ def _parted(fork: Fork, narrow: Fork | None, first: str, goes_on: bool) -> str:
     parts = f"They part at {fork.label}, which in step {fork.step} {preferred}{_sent(fork)}"
     if narrow:
         but = "but " if favoured or even else ""
-        return f"{parts}; {but}further on {narrow.label}, in step {narrow.step}, {_sent(narrow)}."
+        return f"{parts}; {but}further on {narrow.label}, in step {narrow.step}, {_lost(narrow)}."
     if (favoured or even) and not goes_on:
-        return f"{parts}; but more came to {first} in other steps or along other paths."
+        return f"{parts}; what made the difference came further on, in other steps or along other paths."
     return f"{parts}."
 
 
@@ -207,6 +207,14 @@ def _sent(fork: Fork) -> str:
         as_ = "as" if again == verb else f"as it {again}"
         return f"{verb} about as much of its attention{to} ({much}) {as_}{also} ({little})"
     return f"{verb} {much} of its attention{to} and {'' if again == verb else f'{again} '}{little}{also}"
+
+
+def _lost(fork: Fork) -> str:
+    """How little a node sent towards the candidate, and what it preferred, if it preferred any one."""
+    if fork.towards.attention < fork.other.attention and not _is_even(fork):
+        return _sent(fork)
+    verb, to = ("kept", "") if fork.towards.name == fork.name else ("sent", f" to {fork.towards.label}")
+    return f"{verb} only {_part(fork.towards.attention)} of its attention{to}"
 
 
 def _part(part: float) -> str:
@@ -235,7 +243,8 @@ def _strongest(way: Way, label: str, again: bool = False) -> str:
 
 
 def _facts_away(why: WhyNot) -> str:
-    return f"it lies {counted(why.distance or 0, 'fact')} from {why.head_label} and there were {counted(why.n_steps, 'step')}"
+    away, steps = counted(why.distance or 0, "fact"), counted(why.n_steps, "step")
+    return f"it lies {away} from {why.head_label} and there {'was' if why.n_steps == 1 else 'were'} {steps}"
 
 
 def _place(node: Near) -> str:
