@@ -149,9 +149,7 @@ def test_labels_of_a_file(call: Call, trained: Path, tmp_path: Path) -> None:
     assert "came along: child0 is a child of Maria." in result.out
 
 
-def test_the_summary_is_one_line_and_next_to_nothing_is_not_nothing(
-    call: Call, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_summary_is_one_line(call: Call, trained: Path, tmp_path: Path) -> None:
     labels = tmp_path / "names.json"
     labels.write_text(json.dumps({"mother0": "Maria\nof the hills", "mother": "is a\nchild of"}))
     options = ("--labels", labels, "--out", tmp_path / "why", "--format", "text")

@@ -128,7 +128,7 @@ def test_a_full_disk_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.Monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(save, "sync", full)
-    with pytest.raises(RunError, match="cannot write to .*: No space left on device; choose another --out"):
+    with pytest.raises(RunError, match=r"cannot write to .*: No space left on device; choose another --out"):
         save_explanation(explained(), tmp_path / "why", ["text"])
     assert not (tmp_path / "why").exists()
 
