@@ -5,6 +5,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from dpmpn.drawing.colours import most_attention
+from dpmpn.drawing.layout import Layout, lay_out_full, lay_out_pruned, place_of
 from dpmpn.explain.explanation import Question
 from dpmpn.explain.paths import Path
 from dpmpn.explain.subgraph import Edge, Node, Subgraph
@@ -38,6 +40,26 @@ def explained(
         paths=paths,
         kept_share=sum(path.share for path in paths),
     )
+
+
+def laid_out(
+    explanation: Any, widths: tuple[float, float] = (440.0, 540.0), height: float = 440.0
+) -> tuple[Layout, Layout]:
+    """The layouts of the full and of the pruned subgraph of an explanation from "head" to "answer"."""
+    full, pruned, ends = explanation.full, explanation.pruned, ("head", "answer")
+    most = most_attention(full, tuple(place_of(full, end) for end in ends))
+    small = lay_out_pruned(pruned, *ends, widths[1], height, most=most)
+    return lay_out_full(full, pruned, small, *ends, widths[0]), small
+
+
+def hub(n: int) -> Any:
+    """The head, a hub and the answer in the pruned subgraph; in the full one the hub exchanges with many more."""
+    nodes = node("head", (1.0, 0, 0, 0)), node("hub", (0, 0.5, 0.2, 0)), node("answer", (0, 0, 0.5, 1.0))
+    edges = edge(0, 1), edge(1, 2)
+    more = tuple(node(f"n{at:04}", (0.0, 0.0, 0.3 * (at + 1) / n, 0.0)) for at in range(n))
+    exchanged = tuple(edge(1, at + 3, "of", 0.3 * (at + 1) / n) for at in range(n))
+    full = Subgraph((*nodes, *more), (*edges, *exchanged))
+    return explained(full, Subgraph(nodes, edges), "head", "answer")
 
 
 def diamond(*labels: str) -> Any:

@@ -1,11 +1,13 @@
 import xml.etree.ElementTree as ET
 
-from hand_made import diamond, edge, explained, node, subgraphs
+import pytest
+from hand_made import diamond, edge, explained, hub, node, subgraphs
 from hypothesis import given, settings
 
 from dpmpn.drawing.colours import ANSWER, HEAD
+from dpmpn.drawing.layout import MOST_OTHERS
 from dpmpn.drawing.strongest import strongest_part
-from dpmpn.drawing.svg import PRUNED_LINES, draw_svg
+from dpmpn.drawing.svg import FULL_LINES, PRUNED_LINES, draw_svg
 from dpmpn.explain.paths import Path
 from dpmpn.explain.subgraph import Subgraph
 
@@ -25,7 +27,7 @@ def test_it_says_what_was_asked_and_answered_and_how_much_is_shown():
     assert "<head, asked, ?>" in written
     assert "Answer: answer, probability 0.687, rank 1" in written
     assert "full subgraph: 6 nodes, 7 edges" in written
-    assert "pruned: 4 nodes, 4 facts that carried 90 % of the answer's attention" in written
+    assert "pruned: 4 nodes, 4 facts that carried 90% of the answer's attention" in written
     assert {"head", "answer", "gained attention early … late", "little (grey, small)"} <= set(written)
 
 
@@ -71,8 +73,29 @@ def test_any_subgraph_gives_xml(subgraph: Subgraph):
 def test_an_answer_that_is_the_head_is_one_node():
     alone = Subgraph((node("head", (1.0, 1.0, 1.0, 1.0)),), ())
     svg = draw_svg(explained(alone, alone, "head", "head", (Path((), 1.0),)))
-    assert "pruned: 1 node, 0 facts that carried 100 % of the answer's attention" in texts(svg)
+    assert "pruned: 1 node, no facts: the answer's attention waited at the head" in texts(svg)
     assert HEAD in svg and ANSWER in svg
+
+
+@pytest.mark.parametrize(
+    ("paths", "told"),
+    [
+        ((Path((), 0.93),), "no facts: 93% of the answer's attention waited at the head"),
+        ((), "no facts: no path carried much"),
+    ],
+)
+def test_it_says_what_there_is_where_there_are_no_facts(paths: tuple[Path, ...], told: str):
+    alone = Subgraph((node("head", (1.0, 1.0, 1.0, 1.0)),), ())
+    assert f"pruned: 1 node, {told}" in texts(draw_svg(explained(alone, alone, "head", "head", paths)))
+
+
+def test_what_waited_at_the_head_is_not_counted_to_the_facts():
+    back = Subgraph(
+        (node("head", (1.0, 0.5, 0.5, 0.9)), node("other")), (edge(0, 1), edge(1, 0, inverse=True))
+    )
+    paths = Path((("head", "r", "other"), ("head", "r", "other")), 0.6), Path((), 0.3)
+    caption = " ".join(texts(draw_svg(explained(back, back, "head", "head", paths))))
+    assert "1 fact that carried 60% of the answer's attention; 30% waited at the head" in caption
 
 
 def crowd(n: int) -> tuple[Subgraph, tuple[Path, ...]]:
@@ -94,7 +117,7 @@ def test_of_many_paths_the_strongest_are_shown_whole():
     assert n_paths == PRUNED_LINES // 2 and len(shown.nodes) == n_paths + 2
     assert set(shown.facts) == {fact for path in paths[:n_paths] for fact in path.facts}
     caption = " ".join(texts(draw_svg(explained(pruned, pruned, "head", "answer", paths))))
-    assert f"shown: the {n_paths} strongest paths, {PRUNED_LINES} facts, 34 %" in caption
+    assert f"shown: the {n_paths} strongest paths, {PRUNED_LINES} facts, 34%" in caption
 
 
 def test_all_of_a_small_subgraph_is_shown():
@@ -125,3 +148,32 @@ def test_a_node_looks_the_same_in_both_halves():
         if group.get("class") == "node" and group.get("data-node") in ("1", "2")
     ]
     assert len(circles) == 4 and len(set(circles)) == 2
+
+
+def test_of_a_large_subgraph_a_part_is_drawn_and_told():
+    svg = draw_svg(hub(2000))
+    groups = [group.get("class") for group in ET.fromstring(svg).iter(f"{SVG}g")]
+    assert groups.count("node") == 3 + 3 + MOST_OTHERS
+    assert groups.count("edge") == 2 + FULL_LINES
+    caption = f"full subgraph: 2,003 nodes, 2,002 edges; {3 + MOST_OTHERS} nodes and {FULL_LINES} edges shown"
+    assert caption in " ".join(texts(svg))
+
+
+def test_lines_that_are_not_drawn_are_told():
+    assert f"full subgraph: 203 nodes, 202 edges; {FULL_LINES} shown" in texts(draw_svg(hub(200)))
+
+
+def test_nodes_with_the_same_label_have_their_identifiers_too():
+    explanation = diamond("Paris", "Paris", "below")
+    written = " ".join(texts(draw_svg(explanation)))
+    assert "<Paris (head), asked, ?>" in written
+    assert written.count("Paris (above)") == 2 and "below (below)" not in written
+    titles = [title.text or "" for title in ET.fromstring(draw_svg(explanation)).iter(f"{SVG}title")]
+    assert any(title.startswith("head: Paris (head);") for title in titles)
+
+
+def test_relations_with_the_same_label_are_told_apart():
+    nodes = node("head", (1.0, 0, 0, 0)), node("answer", (0, 0, 0, 1.0))
+    edges = tuple(edge(0, 1, relation)._replace(relation_label="near") for relation in ("p1", "p2"))
+    both = Subgraph(nodes, edges)
+    assert {"near (p1)", "near (p2)"} <= set(texts(draw_svg(explained(both, both, "head", "answer"))))

@@ -242,7 +242,7 @@ def _cells(measures: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _value(estimate: dict[str, float]) -> str:
+def _value(estimate: dict[str, Any]) -> str:
     """A mean, and how far the farther end of its interval is if it has one."""
     mean, low, high = (estimate[key] for key in ("mean", "low", "high"))
     if low is None:

@@ -45,7 +45,7 @@ class Levels:
 
 def tails_of(graph: KnowledgeGraph, entities: np.ndarray) -> np.ndarray:
     """Where the edges of some entities lead, one for each edge."""
-    counts = graph.degree(entities)
+    counts = np.asarray(graph.degree(entities))
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return graph.tails[np.repeat(graph.offsets[entities], counts) + within]
 

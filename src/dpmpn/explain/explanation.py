@@ -61,7 +61,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         answer = self.answer
-        return f"Explanation({self.question} {answer.label}, rank {answer.rank}, {answer.probability:.3g})"
+        return f"Explanation({self.question} {one_line(answer.label)}, rank {answer.rank}, {answer.probability:.3g})"
 
     @property
     def n_steps(self) -> int:

@@ -14,7 +14,7 @@ from dpmpn.model.frontier import ATTENTION_FLOOR, STRATEGIES
 __all__ = ["WhyNot", "why_not"]
 
 SHOWN_RIVALS = 3
-ABOUT_AS_MUCH = 0.5  # of the first answer's: a smaller part is reason enough
+_REASON_ENOUGH = 0.5  # a smaller part of what the first answer was sent explains why it is not the candidate
 
 
 def why_not(asked: Asked, candidate: int) -> WhyNot:
@@ -209,8 +209,8 @@ class _Search:
 def _narrow(rivals: Rivals, parted: Fork) -> Fork | None:
     """Where the candidate's path lost what it had, if where the two parted it still had about as much, or more."""
     ours, theirs = parted.towards.attention, parted.other.attention
-    narrow = rivals.narrowest() if ours >= ABOUT_AS_MUCH * theirs else None
-    return narrow if narrow and ours * narrow.towards.attention < ABOUT_AS_MUCH * theirs else None
+    narrow = rivals.narrowest() if ours >= _REASON_ENOUGH * theirs else None
+    return narrow if narrow and ours * narrow.towards.attention < _REASON_ENOUGH * theirs else None
 
 
 def _enough(chosen_by: str, limit: int, rank: int) -> int:

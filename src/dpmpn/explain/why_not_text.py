@@ -14,10 +14,8 @@ _WORTH_TRYING = 8  # times a limit, at most, without a word of what that costs
 _PEAK = 1.1  # times its last attention that a candidate must have had before,
 _LEAST_PEAK = 0.001  # and at least so much, to be worth a sentence
 _ABOUT_AS_MUCH = 0.9  # of the larger one: the smaller says nothing about what was preferred
-_SMALL, _NEGLIGIBLE = (
-    0.005,
-    1e-5,
-)  # parts that whole per cents do not tell from none, and that no one looks at
+_SMALL = 0.005  # a part that whole per cents do not tell from none,
+_NEGLIGIBLE = 1e-5  # and one whose digits nobody wants
 _TO_ADD = "with_facts in Python, --add on the command line"
 
 
@@ -226,7 +224,8 @@ def _peak(peak: Peak, x: str) -> str:
     had = f"After step {peak.step} {x} still had {probability_shown(peak.attention)}"
     if not peak.attended_from:
         return f"{had}, but step {peak.step + 1} did not go on from it."
-    sent = [f"{percent(rival.attention)} to {rival.label}" for rival in peak.sent]
+    told = [rival for rival in peak.sent if rival.attention >= _SMALL] or peak.sent[:1]
+    sent = [f"{percent(rival.attention)} to {rival.label}" for rival in told]
     return f"{had}, of which step {peak.step + 1} sent {listed(sent)}." if sent else f"{had}."
 
 
