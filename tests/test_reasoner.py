@@ -40,7 +40,7 @@ def test_the_public_names() -> None:
     assert set(dpmpn.__all__) == {
         *("load_dataset", "dataset_from_tuples", "Dataset", "KnowledgeGraph", "Config", "load_preset"),
         *("dataset_from", "SplitChoice"),
-        *("Reasoner", "Prediction", "Predictions"),
+        *("Reasoner", "Prediction", "Predictions", "Explanation", "WhyNot"),
         *("DpmpnError", "DataError", "UnknownName", "ConfigError", "RunError"),
     }
     assert all(hasattr(dpmpn, name) for name in dpmpn.__all__)

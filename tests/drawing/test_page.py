@@ -291,7 +291,7 @@ def test_what_is_printed_shows_all_steps_and_no_controls(opened: Open) -> None:
 def test_an_answer_at_which_attention_stayed_has_a_page_too(opened: Open) -> None:
     steps = [[("a", "=", "a", 0.9), ("a", "likes", "b", 0.1)]]
     page = opened(explained(steps, "a", "likes", "a"))
-    assert "stayed" in page.told()
+    assert "where it began" in page.told()
     page.click("#play")
     page.clock.run_for(10_000)
     assert page.t() == "1"

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 
 from dpmpn.drawing.bundles import bundled
 from dpmpn.drawing.labels import Box, Placer, edge_lines
-from dpmpn.drawing.layout import Layout, lay_out_pruned
+from dpmpn.drawing.layout import Disc, Layout, lay_out_pruned
 from dpmpn.drawing.lines import course
 from dpmpn.drawing.panel import Panel, draw_subgraph
 from dpmpn.explain.subgraph import Subgraph
@@ -103,6 +103,18 @@ def test_labels_leave_at_least_half_of_every_line_to_be_seen():
         for at, points in enumerate(points_of(panel, layout)):
             others = [label.box for other, label in panel.edge_labels.items() if other != at]
             assert covered(points, [label.box for label in panel.node_labels.values()] + others) <= 0.5
+
+
+def test_a_node_in_the_midst_of_lines_does_not_hide_the_heaviest():
+    around = [(x, y) for x in (150.0, 200.0, 250.0) for y in (15.0, 185.0)]
+    subgraph = star(len(around))
+    places = [(40.0, 100.0), (400.0, 100.0), (200.0, 100.0), *around]
+    discs = {at: Disc(x, y, 13.0 if at < 2 else 5.0) for at, (x, y) in enumerate(places)}
+    layout = Layout(440.0, 200.0, discs, 0, 1, 0.5)
+    panel = draw_subgraph(subgraph, layout, weights(subgraph))
+    assert panel.node_labels[2].lines == ("a_name_that_is_long",)
+    heaviest = points_of(panel, layout)[:2]
+    assert [covered(points, [panel.node_labels[2].box]) for points in heaviest] == [0.0, 0.0]
 
 
 def test_a_label_rather_crosses_light_lines_than_lies_along_a_heavy_one():

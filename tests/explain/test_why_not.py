@@ -247,6 +247,17 @@ def test_where_the_paths_part_counts_the_step_in_which_the_candidates_attention_
     ) in why.text()
 
 
+def test_where_the_paths_part_the_step_counts_that_brought_attention_to_both(graph: KnowledgeGraph) -> None:
+    # Most of what ends at c leaves a in the last step, when it is too late for d.
+    steps = (
+        [("a", "a", 0.5), ("a", "b", 0.3), ("a", "c", 0.2)],
+        [("a", "b", 0.5), ("a", "c", 0.5), ("b", "d", 1.0), ("c", "c", 0.1), ("c", "f", 0.9)],
+    )
+    why = reason(asked(graph, *steps), "c")
+    assert why.first_way and why.first_way.entities == ("a", "b", "d")
+    assert "They part at a, which in step 1 sent 30% of its attention to b and 20% to c" in why.text()
+
+
 @pytest.mark.parametrize(
     ("first_step", "told"),
     [

@@ -5,6 +5,7 @@ import numpy as np
 from dpmpn.drawing.tangle import Graph, tangles
 
 _STARTS = 8
+_PAIRS = 60_000  # of nodes in all starts together: where nodes are many, fewer are tried
 _GOLDEN = 0.6180339887498949  # its multiples fill a range evenly, so starts differ without chance
 _ASIDE = 34.0  # that others stand farther in than the head and the answer
 _LOOKS = 400_000_000  # a bound on the work of moving nodes about, in pairs of things compared
@@ -27,11 +28,12 @@ def arranged(graph: Graph, head: int, answer: int, field: tuple[float, float]) -
 def _starts(graph: Graph, head: int, answer: int, field: tuple[float, float]) -> np.ndarray:
     """Several arrangements by time, that differ in who is above whom."""
     n = len(graph.half)
+    n_starts = min(_STARTS, max(1, _PAIRS // n**2))
     order = np.argsort(np.argsort(graph.wished, kind="stable"), kind="stable")
-    starts = np.empty((_STARTS, n, 2))
-    for s in range(_STARTS):
+    starts = np.empty((n_starts, n, 2))
+    for s in range(n_starts):
         starts[s, :, 0] = graph.wished
-        starts[s, :, 1] = ((order + 1) * _GOLDEN + s / _STARTS) % 1.0 * field[1]
+        starts[s, :, 1] = ((order + 1) * _GOLDEN + s / n_starts) % 1.0 * field[1]
     starts[:, [head, answer], 1] = field[1] / 2 - graph.drop[[head, answer]]
     return starts
 

@@ -123,7 +123,7 @@ class Placer:
         """
         free = self._are_free(np.array([_corners(box) for box, _ in candidates]))
         best, least = None, float("inf")
-        for box, cost in (candidates[at] for at in np.flatnonzero(free)):
+        for box, cost in (candidates[at] for at in np.flatnonzero(free).tolist()):
             if cost >= least:
                 continue
             lines, inside = self._under(box, own)
@@ -146,7 +146,7 @@ class Placer:
         """Which of some boxes (boxes x 4) are in the field and over nothing that is taken."""
         inside = (boxes[:, :2] >= 0).all(1) & (boxes[:, 2:] <= (self.width, self.height)).all(1)
         over = (boxes[:, None, :2] < self._taken[:, 2:]) & (self._taken[:, :2] < boxes[:, None, 2:])
-        return np.asarray(inside & ~over.all(2).any(1))
+        return np.asarray(inside & ~np.any(np.all(over, axis=2), axis=1))
 
     def _under(self, box: Box, own: int) -> tuple[np.ndarray, np.ndarray]:
         """The lines but for its own that a box lies on or touches, and which of their points it covers."""
@@ -155,8 +155,9 @@ class Placer:
         lines = np.flatnonzero(near)
         lines = lines[lines != own]
         x, y = self._points[lines, :, 0], self._points[lines, :, 1]
-        inside = (x > left - _THICK) & (x < right + _THICK) & (y > top - _THICK) & (y < bottom + _THICK)
-        touched = inside.any(1)
+        beside = (x > left - _THICK) & (x < right + _THICK)
+        inside: np.ndarray = beside & (y > top - _THICK) & (y < bottom + _THICK)
+        touched = np.any(inside, axis=1)
         return lines[touched], inside[touched]
 
     def _cost(self, lines: np.ndarray, inside: np.ndarray) -> float:

@@ -15,9 +15,7 @@ from dpmpn.explain.subgraph import Node, Subgraph
 
 END_RADIUS = 13.0  # of the head and the answer
 LOOP_ROOM = 14.0  # that a line from a node to itself takes above its disc
-MOST_OTHERS = (
-    300  # nodes besides the pruned subgraph's: more are not told apart, and each pair of them takes time
-)
+MOST_OTHERS = 300  # nodes besides the pruned subgraph's: more are not told apart, and each pair takes time
 Room = tuple[float, float, float, float]  # the middle of a box, and half its width and height
 _SMALL, _LARGE = 3.0, 8.5  # of the others, from no attention to the most
 

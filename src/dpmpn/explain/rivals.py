@@ -72,10 +72,17 @@ class Rivals:
 
     @cached_property
     def _steps(self) -> tuple[int, ...] | None:
-        """For each fact of the candidate's strongest path, the step in which attention that came to it passed there."""
-        return _ascending(
-            [self._shares(self._candidate, *ends) for ends in pairwise(self._chains[self._candidate])]
-        )
+        """For each fact of the candidate's strongest path, the step in which attention that came to it passed there.
+
+        Where the two paths part, it is one that also brought the first answer attention, if there is one.
+        """
+        chain = self._chains[self._candidate]
+        shares = [self._shares(self._candidate, *ends) for ends in pairwise(chain)]
+        place, _, theirs = self._parting()
+        if place == len(shares):
+            return _ascending(shares)
+        both = shares[place] * self._shares(self._first, chain[place], theirs)
+        return _ascending([*shares[:place], both, *shares[place + 1 :]]) or _ascending(shares)
 
     def parted(self) -> Fork | None:
         """What was sent each way where the two strongest paths part, in the step that matters for the candidate."""
