@@ -141,17 +141,19 @@ const isShown = ({ head, relation, inverse }) =>
   asked?.head === head && asked.relation === relation && asked.inverse === inverse;
 
 function showReply() {
+  const wasSwitched = document.activeElement?.id === "new"; // the switch is made anew with the answers
   showAnswers(reply, {
     isNew: view.isNew,
     top,
     onAnswer: goToAnswer,
-    onNew: (isNew) => go({ ...view, isNew, answer: "", step: null }).then(() => byId("new").focus()),
+    onNew: (isNew) => go({ ...view, isNew, answer: "", step: null }),
     onMore: () => {
       top = top < 50 ? 50 : 1000;
       show(view);
     },
     onWhyNot: (whyNot) => go({ ...view, whyNot }),
   });
+  if (wasSwitched) byId("new").focus();
   announce(toldAnswers(reply));
 }
 
