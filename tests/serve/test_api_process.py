@@ -16,6 +16,8 @@ import httpx
 import pytest
 from serving import QUESTION
 
+from dpmpn.serve.run import bind
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals and forks as on Unix")
 
 
@@ -116,3 +118,11 @@ def _is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_replies_do_not_wait_to_be_confirmed() -> None:
+    """Only for sockets that name their protocol asyncio turns Nagle's algorithm off."""
+    with bind("127.0.0.1", 0) as taken, socket.create_connection(taken.getsockname()):
+        accepted, _ = taken.accept()
+        with accepted:
+            assert accepted.proto == socket.IPPROTO_TCP
