@@ -18,7 +18,11 @@ for country in Serbia Peru Kyrgyzstan; do
     echo
 done
 
-say "4. The most probable facts that the graph does not state; those of validation and test are marked"
+say "4. Why not another answer? The same as pictures and a page that plays the reasoning"
+"$BIN/dpmpn" explain "$RUN" Serbia in_subregion --why-not "Eastern Europe"
+"$BIN/dpmpn" explain "$RUN" Serbia in_subregion --why-not "Eastern Europe" --out "$RUN-why"
+
+say "5. The most probable facts that the graph does not state; those of validation and test are marked"
 "$BIN/dpmpn" complete "$RUN" --top 5 --held-out
 
 say "What to try next"
