@@ -37,6 +37,7 @@ from dpmpn.drawing.text import text_width
 from dpmpn.explain.subgraph import Subgraph
 
 _ALONG = (0.5, 0.44, 0.56, 0.38, 0.62, 0.32, 0.68, 0.26, 0.74, 0.2, 0.8)  # where a label may lie on its line
+_NOTABLE = 0.1  # of the attention: a node that had so much is named even on a strong line
 _GAP = 2.0
 _FINE = 81  # points of a line: nearer to each other than the smallest label is wide
 
@@ -153,7 +154,8 @@ def _place_node_labels(
 ) -> dict[int, Label]:
     """The labels of the ends first, then of nodes that stand out, then of those with most attention.
 
-    The last do not lie on the lines that stand out, of which there are as many as `spared`.
+    The last do not lie on the lines that stand out, of which there are as many as `spared`, unless much of the
+    attention was there: the rival of the answer has a name.
     """
     ends = (layout.head, layout.answer)
     peaks = {at: round(gained(subgraph.nodes[at])[0], 9) for at in layout.discs}
@@ -165,9 +167,10 @@ def _place_node_labels(
         bold, size = at in ends, NODE_SIZE if strong[at] else NODE_SIZE - 2
         lines = node_lines(subgraph.nodes[at], bold, 3 if strong[at] else 2)
         width, height = size_of(lines, size, bold)
-        box = placer.place(
-            _around(layout.discs[at], width + 4, height, layout.width), spared=0 if strong[at] else spared
-        )
+        places = _around(layout.discs[at], width + 4, height, layout.width)
+        box = placer.place(places, spared=0 if strong[at] else spared)
+        if box is None and peaks[at] >= _NOTABLE:
+            box = placer.place(places)
         if box is not None:
             labels[at] = Label(lines, box, size, bold)
     return labels
