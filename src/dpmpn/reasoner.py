@@ -234,10 +234,9 @@ class Reasoner:
     @cached_property
     def stated(self) -> "dict[str, KnownAnswers]":
         """The answers that each split states, in both directions; once it is made, questions are quicker."""
-        from dpmpn.bulk.answers import either_way
         from dpmpn.evaluate.known import KnownAnswers
 
-        splits = {split: either_way(self.graph, self.dataset.split(split)) for split in SPLITS}
+        splits = {split: self.graph.either_way(self.dataset.split(split)) for split in SPLITS}
         return {split: KnownAnswers.from_triples(triples) for split, triples in splits.items()}
 
     def _network(self, device: str) -> "Network":

@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 
 from dpmpn.data.dataset import SPLITS
-from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow, QueryFlow
 from dpmpn.explain.paths import strongest_paths
 from dpmpn.model.answer import Answer
@@ -151,9 +150,3 @@ class Answerer:
             ]
             for question, entity in zip(query.tolist(), entities.tolist(), strict=True)
         ]
-
-
-def either_way(graph: KnowledgeGraph, triples: np.ndarray) -> np.ndarray:
-    """The triples, and their inverses where the relation has one."""
-    backward = np.stack([triples[:, 2], graph.inverse[triples[:, 1]], triples[:, 0]], 1)
-    return np.concatenate([triples, backward[backward[:, 1] >= 0]])

@@ -66,12 +66,10 @@ def _n_held_out(reasoner: Reasoner, facts: "pl.DataFrame") -> int:
     """How many of the facts only validation or test facts state: the graph cannot lose those."""
     import numpy as np
 
-    from dpmpn.bulk.answers import either_way
-
     dataset, graph = reasoner.dataset, reasoner.graph
     entity, relation = graph.entities.find, graph.relation_names.find
     asked = {(entity(head), relation(name), entity(tail)) for head, name, tail in facts.iter_rows()}
-    held = either_way(graph, np.concatenate([dataset.valid, dataset.test]))
+    held = graph.either_way(np.concatenate([dataset.valid, dataset.test]))
     held = held[graph.find_edges(*held.T) < 0]
     return len(asked & set(map(tuple, held.tolist())))
 

@@ -152,6 +152,11 @@ class KnowledgeGraph:
             high = np.where(open_ & ~before, middle, high)
         return low
 
+    def either_way(self, triples: np.ndarray) -> np.ndarray:
+        """The triples (n x 3), and their inverses where the relation has one."""
+        backward = np.stack([triples[:, 2], self.inverse[triples[:, 1]], triples[:, 0]], 1)
+        return np.concatenate([triples, backward[backward[:, 1] >= 0]])
+
     def _precedes(self, edge_ids: np.ndarray, relations: np.ndarray, tails: np.ndarray) -> np.ndarray:
         edge_relations = self.relations[edge_ids]
         smaller_tail = self.tails[edge_ids] < tails
