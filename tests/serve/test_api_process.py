@@ -1,5 +1,6 @@
 """The server as a process: started by the command, killed, started again, and stopped by signals."""
 
+import asyncio
 import json
 import os
 import re
@@ -11,12 +12,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
+import uvicorn
 from serving import QUESTION
 
-from dpmpn.serve.run import bind
+from dpmpn.serve.run import _Server, bind
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals and forks as on Unix")
 
@@ -96,6 +99,31 @@ def test_workers_answer_together_are_replaced_and_end_with_the_first(run_dir: Pa
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
         assert not any(_is_running(worker) for worker in now)
+
+
+def test_workers_that_die_together_are_all_replaced(run_dir: Path) -> None:
+    with started(run_dir, "--workers", "3") as (process, url):
+        workers = _children(process.pid)
+        time.sleep(2.1)
+        for worker in workers[:2]:
+            os.kill(worker, signal.SIGKILL)
+        until = time.monotonic() + 30
+        while set(now := _children(process.pid)) & set(workers[:2]) or len(now) < 3:
+            assert time.monotonic() < until and process.poll() is None
+            time.sleep(0.1)
+        assert workers[2] in now and ask(url)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert process.stdout is not None and "Traceback" not in process.stdout.read()
+
+
+def test_it_says_once_that_it_serves() -> None:
+    told: list[str] = []
+    guard = SimpleNamespace(stopping=False, in_flight=0)
+    server = _Server(uvicorn.Config(guard), guard, lambda: False, lambda: told.append("serving"))  # type: ignore[arg-type]
+    for counter in (0, 1, 0):  # as after a day
+        asyncio.run(server.on_tick(counter))
+    assert told == ["serving"]
 
 
 def test_workers_end_when_their_supervisor_is_killed(run_dir: Path) -> None:

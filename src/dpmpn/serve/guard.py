@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import ipaddress
+import logging
 import socket
 import time
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
@@ -85,6 +86,11 @@ class Guard:
                 raise
             message = f"no answer within {self._limits.seconds:g} seconds; try again later, or ask for less"
             await Problem("timeout", message).response()(scope, receive, answer)
+        except Exception:
+            if not answer.is_sent:
+                raise
+            # The client has been told; ending its connection now would lose the request it sends next.
+            logging.getLogger("uvicorn.error").exception("a request failed")
 
     def _check(self, scope: MutableMapping[str, Any]) -> None:
         """Refuse what is not to be answered at all."""
@@ -154,7 +160,7 @@ class _Answer:
     """Sends an answer with the headers that all have, and notes its status."""
 
     def __init__(self, send: Send) -> None:
-        self._send, self.status = send, 0
+        self._send, self.status, self.is_sent = send, 0, False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -163,6 +169,7 @@ class _Answer:
             added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
             message["headers"] = [*message["headers"], *(pair for pair in added if pair[0] not in own)]
         await self._send(message)
+        self.is_sent = message["type"] == "http.response.body" and not message.get("more_body", False)
 
 
 def allowed_hosts(host: str, has_token: bool) -> Callable[[str], bool]:

@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.serve.run import GRACE
@@ -19,6 +20,12 @@ Serve = Callable[[bool, Callable[[], None], Callable[[], bool]], int]
 """Serves in the process it is called in: whether it is the first, what to call when it answers, when to stop."""
 
 
+class _Death(NamedTuple):
+    pid: int
+    lived: float  # seconds since it began to answer
+    code: int
+
+
 class Processes:
     """Forked processes; each ends when this one does, however that ends."""
 
@@ -27,6 +34,7 @@ class Processes:
             raise ConfigError("several workers need a system that can fork; use --workers 1")
         self._serve, self._count, self._complain = serve, count, complain
         self._began: dict[int, float] = {}  # when each process began to answer
+        self._deaths: list[_Death] = []  # noticed while another process was started
         self._here, self._gone = os.pipe()  # the writing end closes when this process ends
         self._ready, self._tell = os.pipe()
 
@@ -48,10 +56,11 @@ class Processes:
         started()
         while not stop():
             time.sleep(0.1)
-            for pid, code in self._dead():
-                lived = time.monotonic() - self._began.pop(pid)
-                self._complain(f"worker {pid} ended with code {code}; another one is started")
-                if lived < _LEAST_SECONDS or self._start(False, stop) is not None:
+            self._deaths += self._dead()
+            while self._deaths and not stop():
+                death = self._deaths.pop(0)
+                self._complain(f"worker {death.pid} ended with code {death.code}; another one is started")
+                if death.lived < _LEAST_SECONDS or self._start(False, stop) is not None:
                     raise RunError("workers end as soon as they are started; what they said last is above")
         return 0
 
@@ -66,10 +75,11 @@ class Processes:
                 os.read(self._ready, 1)
                 self._began[pid] = time.monotonic()
                 return None
-            for dead, code in self._dead():
-                if dead == pid:
-                    del self._began[pid]
-                    return code or 1
+            self._deaths += self._dead()
+            for death in self._deaths:
+                if death.pid == pid:
+                    self._deaths.remove(death)
+                    return death.code or 1
         return None
 
     def _be_one(self, first: bool) -> None:
@@ -78,18 +88,21 @@ class Processes:
         try:
             os.setpgid(0, 0)  # a Ctrl-C is for the one that watches
             os.close(self._gone)
-            code = self._serve(first, lambda: void(os.write(self._tell, b"+")), self._is_alone)
+            code = self._serve(first, self._say_ready, self._is_alone)
         except BaseException:
             traceback.print_exc()
         finally:
             os._exit(code)
 
+    def _say_ready(self) -> None:
+        os.write(self._tell, b"+")
+
     def _is_alone(self) -> bool:
         """Whether the process that watches is gone."""
         return bool(select.select([self._here], [], [], 0)[0])
 
-    def _dead(self) -> list[tuple[int, int]]:
-        """Processes that ended, and how."""
+    def _dead(self) -> list[_Death]:
+        """Processes that ended since this was last asked."""
         from prometheus_client.multiprocess import mark_process_dead
 
         found = []
@@ -97,7 +110,8 @@ class Processes:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 mark_process_dead(pid)
-                found.append((pid, os.waitstatus_to_exitcode(status)))
+                lived = time.monotonic() - self._began.pop(pid)
+                found.append(_Death(pid, lived, os.waitstatus_to_exitcode(status)))
         return found
 
     def _end(self) -> None:
@@ -107,15 +121,10 @@ class Processes:
                 os.kill(pid, signal.SIGTERM)
         until = time.monotonic() + GRACE + 5
         while self._began and time.monotonic() < until:
-            for pid, _ in self._dead():
-                del self._began[pid]
+            self._dead()
             time.sleep(0.05)
         for pid in self._began:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
         for end in (self._here, self._gone, self._ready, self._tell):
             os.close(end)
-
-
-def void(_: object) -> None:
-    """Forget a result."""

@@ -69,7 +69,7 @@ class _Server(uvicorn.Server):
     ) -> None:
         super().__init__(config)
         self._guard, self._stop, self._tell = guard, stop, started
-        self._began_to_stop = 0.0
+        self._is_told, self._began_to_stop = False, 0.0
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -78,7 +78,8 @@ class _Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Look ten times a second whether it is time to end."""
-        if counter == 0 and not self._guard.stopping:
+        if not self._is_told:  # the counter comes back to 0 after a day
+            self._is_told = True
             self._tell()
         if self._stop() and not self._guard.stopping:
             self._guard.stopping, self._began_to_stop = True, time.monotonic()
