@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.serve.asking import Ids
 from dpmpn.serve.bodies import AskedQuestion
 from dpmpn.serve.counts import Counts
@@ -61,3 +62,37 @@ def test_a_relation_without_an_inverse(desk: Desk) -> None:
     with pytest.raises(Problem) as refused:
         found(Naming(graph(add_inverses=False), desk), "q3", "r1", inverse=True)
     assert refused.value.code == "no_inverse" and refused.value.status == 400
+
+
+def test_many_unknown_names_are_searched_for_only_a_few_times(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+    plain = Vocabulary.near
+
+    def near(names: Vocabulary, name: str, among: int | None = None) -> list[str]:
+        searched.append(name)
+        return plain(names, name, among)
+
+    monkeypatch.setattr(Vocabulary, "near", near)
+    heads = ["rivver", "q1", "rivver", *(f"riverr{i}" for i in range(20)), "BANK"]
+    asked = [AskedQuestion(head=head, relation="r1") for head in heads]
+    asked += [
+        AskedQuestion(head="q1", relation="lies on"),
+        AskedQuestion(head="q3", relation="r1", inverse=True),
+    ]
+    found = asyncio.run(Naming(graph(), desk).questions(asked))
+    assert searched == ["rivver", "riverr0", "riverr1"]
+    assert found[1] == (0, 0, False) and found[-1] == (2, 1, True)
+    told = [(each.code, each.near) for each in found if isinstance(each, Problem)]
+    assert told[0] == told[1] == ("unknown_entity", ["River"]) and told[4] == ("unknown_entity", [])
+    assert told[-2:] == [("ambiguous_name", []), ("unknown_relation", [])]
+
+
+def test_near_names_of_a_very_long_one_are_not_searched_for(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Vocabulary, "near", lambda *_: pytest.fail("searched"))
+    with pytest.raises(Problem) as refused:
+        found(Naming(graph(), desk), "x" * 4000, "r1")
+    assert refused.value.code == "unknown_entity" and "/api/v1/entities" in str(refused.value)

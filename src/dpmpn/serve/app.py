@@ -145,13 +145,11 @@ def _add_questions(app: FastAPI, explorer: Explorer) -> None:
         """Answer questions together; those that cannot be asked have an error in their place."""
         results: list[dict] = [{} for _ in body.questions]
         ids: dict[int, Ids] = {}
-        for at, question in enumerate(body.questions):
-            try:
-                ids[at] = await naming.question(question)
-            except Problem as problem:
-                if problem.status == 503:
-                    raise
-                results[at] = {"question": question.model_dump(), "error": problem.plain()}
+        for at, named in enumerate(await naming.questions(body.questions)):
+            if isinstance(named, Problem):
+                results[at] = {"question": body.questions[at].model_dump(), "error": named.plain()}
+            else:
+                ids[at] = named
         found = await explorer.asking.ask_all(list(ids.values()))
 
         def told() -> Response:

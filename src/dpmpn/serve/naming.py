@@ -1,5 +1,7 @@
 """Names and labels in requests as ids of the graph, or the problem with them."""
 
+from collections.abc import Sequence
+
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError, UnknownName
@@ -9,30 +11,60 @@ from dpmpn.serve.desk import Desk
 from dpmpn.serve.problems import Problem
 
 
+_NEAR_LETTERS = 200  # of a name for which near ones are looked for, which takes longer the longer it is
+_SEARCHES = 3  # for near names, of all questions of one request: each goes through the whole graph
+
+
 class Naming:
     """Looks names up; those that are not found take longer, as near ones are looked for."""
 
     def __init__(self, graph: KnowledgeGraph, lookups: Desk) -> None:
         self._graph, self._lookups = graph, lookups
-        for vocabulary in (graph.entities, graph.relation_names):
+        self._names = {"entity": graph.entities, "relation": graph.relation_names}
+        for vocabulary in self._names.values():
             vocabulary.find("")  # makes what a name is looked up in
 
     async def entity(self, name: str) -> int:
         """Id of an entity."""
-        found = self._graph.entities.find(name)
-        return found if found >= 0 else await self._lookups.do(_missing, self._graph.entities, name, "entity")
-
-    async def relation(self, name: str) -> int:
-        """Id of a relation."""
-        names = self._graph.relation_names
-        found = names.find(name)
-        if found >= 0:
-            return found
-        return await self._lookups.do(_missing, names, name, "relation", self._graph.n_forward)
+        return await self._id("entity", name)
 
     async def question(self, asked: AskedQuestion | ExplanationQuery) -> Ids:
         """A question as ids."""
-        head, relation = await self.entity(asked.head), await self.relation(asked.relation)
+        return self._ids(
+            asked, await self._id("entity", asked.head), await self._id("relation", asked.relation)
+        )
+
+    async def questions(self, asked: Sequence[AskedQuestion]) -> list[Ids | Problem]:
+        """Each question as ids, or what is wrong with it; only the first unknown names are told near ones."""
+        names = dict.fromkeys(
+            pair for each in asked for pair in (("entity", each.head), ("relation", each.relation))
+        )
+        found = {(kind, name): self._names[kind].find(name) for kind, name in names}
+        missing = [pair for pair, id in found.items() if id < 0]
+        problems = await self._lookups.do(self._problems, missing) if missing else {}
+        return [self._ids_or_problem(each, found, problems) for each in asked]
+
+    async def _id(self, kind: str, name: str) -> int:
+        found = self._names[kind].find(name)
+        if found >= 0:
+            return found
+        raise await self._lookups.do(self._problem, kind, name, True)
+
+    def _ids_or_problem(
+        self,
+        asked: AskedQuestion,
+        found: dict[tuple[str, str], int],
+        problems: dict[tuple[str, str], Problem],
+    ) -> Ids | Problem:
+        head, relation = ("entity", asked.head), ("relation", asked.relation)
+        if problem := problems.get(head) or problems.get(relation):
+            return problem
+        try:
+            return self._ids(asked, found[head], found[relation])
+        except Problem as problem:
+            return problem
+
+    def _ids(self, asked: AskedQuestion | ExplanationQuery, head: int, relation: int) -> Ids:
         if not asked.inverse:
             return head, relation, False
         inverse = int(self._graph.inverse[relation])
@@ -43,16 +75,27 @@ class Naming:
             )
         return head, inverse, True
 
+    def _problems(self, missing: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Problem]:
+        """What is wrong with names of which none was found."""
+        return {
+            (kind, name): self._problem(kind, name, at < _SEARCHES) for at, (kind, name) in enumerate(missing)
+        }
 
-def _missing(names: Vocabulary, name: str, kind: str, suggested: int | None = None) -> int:
-    """Say what is wrong with a name."""
-    try:
-        return names.id(name, kind, suggested)
-    except UnknownName as error:
-        advice = "" if error.near else "; search with /api/v1/entities" * (kind == "entity")
-        raise Problem(f"unknown_{kind}", str(error) + advice, error.near) from error
-    except DataError as error:
-        raise Problem("ambiguous_name", str(error), _identifiers(names, name)) from error
+    def _problem(self, kind: str, name: str, search: bool) -> Problem:
+        """What is wrong with a name, and near ones if they are to be searched for."""
+        names = self._names[kind]
+        if names.is_ambiguous(name):
+            if not search:
+                return Problem("ambiguous_name", f"several have the label '{name}'; use an identifier")
+            try:
+                names.id(name, kind)
+            except DataError as error:
+                return Problem("ambiguous_name", str(error), _identifiers(names, name))
+        near = []
+        if search and len(name) <= _NEAR_LETTERS:
+            near = names.near(name, self._graph.n_forward if kind == "relation" else None)
+        advice = "" if near else "; search with /api/v1/entities" * (kind == "entity")
+        return Problem(f"unknown_{kind}", str(UnknownName(kind, name, near)) + advice, near)
 
 
 def _identifiers(names: Vocabulary, label: str) -> list[str]:
