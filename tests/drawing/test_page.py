@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from reasoning import SERBIA, explained
 
+from dpmpn.drawing.fragment import draw_fragment
 from dpmpn.drawing.page import draw_page
+from dpmpn.drawing.page_parts import caption_of_full
 from dpmpn.drawing.steps_told import told_steps
 from dpmpn.explain.explanation import Explanation
+from dpmpn.explain.subgraph import Subgraph
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
 CHROMIUM = shutil.which("chromium")
@@ -306,6 +309,50 @@ def test_the_words_of_a_step_say_where_attention_is_and_what_the_answer_has() ->
     )
     assert third.endswith("The answer has 40%; 50% of what it ends with is already there.")
     assert last.endswith("The answer ends with 80%: its probability.")
+
+
+def test_what_shares_a_label_is_told_apart_by_identifiers() -> None:
+    explanation = explained()
+    labels = {"Kosovo": "neighbour state", "Hungary": "neighbour state", "neighbour": "in", "region": "in"}
+    full, pruned = (
+        Subgraph(
+            tuple(node._replace(label=labels.get(node.name, node.name)) for node in part.nodes),
+            tuple(
+                edge._replace(relation_label=labels.get(edge.relation, edge.relation)) for edge in part.edges
+            ),
+        )
+        for part in (explanation.full, explanation.pruned)
+    )
+    explanation.__dict__.update(full=full, pruned=pruned)  # as found out in a graph with such labels
+    html, data = draw_fragment(explanation)
+    assert {"in (neighbour)", "in (region)"} <= set(data["relations"])
+    assert "50% of the attention is at neighbour state (Kosovo), 30% at neighbour state (Hungary)" in html
+    shown = [node["label"] for node in data["views"]["full"]["nodes"]]
+    assert len(set(shown)) == len(shown)
+    assert "<bdi>neighbour state (Kosovo)</bdi> <i><bdi>in (region)</bdi></i>" in html
+    assert explanation.full is full
+
+
+def test_the_caption_of_all_that_was_attended_says_how_many_edges_are_drawn() -> None:
+    explanation = explained()
+    n_edges = len(explanation.full.edges)
+    assert caption_of_full(explanation, n_edges).endswith("consecutive steps.")
+    assert caption_of_full(explanation, n_edges - 1).endswith(
+        f"Of the {n_edges} edges {n_edges - 1} are drawn."
+    )
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [1280, 800, 360])
+def test_the_bars_of_many_steps_stay_in_their_column(opened: Open, width: int) -> None:
+    steps = [[("a", "=", "a", 1.0)]] * 8 + [[("a", "likes", "b", 1.0)]]
+    page = opened(explained(steps, "a", "likes", "b"), viewport={"width": width, "height": 800})
+    column, bars = page.box(".controls"), [page.box(f"#gained li[data-t='{t}']") for t in (0, 9)]
+    assert column["x"] <= bars[0]["x"] + 0.5
+    assert bars[1]["x"] + bars[1]["width"] <= column["x"] + column["width"] + 0.5
+    slider = page.box("#step")  # its first and last stop stand below the first and the last bar
+    for bar, stop in zip(bars, (slider["x"] + 8, slider["x"] + slider["width"] - 8), strict=True):
+        assert abs(bar["x"] + bar["width"] / 2 - stop) < 2
 
 
 def test_a_page_is_one_file_whose_policy_allows_nothing_else() -> None:

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import httpx
 import pytest
 from serving import QUESTION, Gate, Server, serving
 
+from dpmpn.serve import run as run_module
+from dpmpn.serve.connections import connections
 from dpmpn.serve.guard import HEADERS, allowed_hosts
 from dpmpn.serve.limits import LIMITS
 
@@ -51,7 +54,9 @@ def test_its_own_names_do(server: Server, host: str) -> None:
 
 
 def test_hosts_elsewhere() -> None:
-    assert allowed_hosts("0.0.0.0", has_token=True)("proxy.example")
+    for host in ("0.0.0.0", "127.0.0.1"):  # the token keeps others out
+        assert allowed_hosts(host, has_token=True)("proxy.example")
+    assert not allowed_hosts("127.0.0.1", has_token=False)("proxy.example")
     is_meant = allowed_hosts("0.0.0.0", has_token=False)
     assert is_meant("192.0.2.7") and is_meant("fe80::1") and is_meant(socket.gethostname().lower())
     assert not is_meant("evil.example") and not is_meant("")
@@ -102,7 +107,7 @@ def test_a_token_opens_the_api_and_nothing_else_does(run_dir: Path) -> None:
                 assert got.headers["www-authenticate"] == "Bearer"
         for path in ("/", "/livez", "/readyz"):
             assert server.client.get(path).status_code == 200
-        right = {"authorization": "bearer s3cret-s3cret-s3cret"}
+        right = {"authorization": "bearer s3cret-s3cret-s3cret", "host": "proxy.example"}
         assert server.client.get("/api/v1/model", headers=right).status_code == 200
         assert server.client.post("/api/v1/ask", json=QUESTION, headers=right).status_code == 200
 
@@ -227,6 +232,52 @@ def test_bodies_are_limited_in_size_and_time(run_dir: Path) -> None:
         assert server.ask("child0").status_code == 200
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET /livez HTTP/1.1\r\nHost: lo", b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\nGET /li"],
+)
+def test_connections_without_a_whole_head_are_closed(run_dir: Path, sent: bytes) -> None:
+    with serving(run_dir, limits=replace(LIMITS, body_seconds=0.3)) as server:
+        with _connected(server) as connection:
+            connection.sendall(sent[:-6])
+            time.sleep(0.1)
+            connection.sendall(sent[-6:])
+            answer = connection.makefile("rb").read()  # to its end
+            assert answer.count(b"HTTP/1.1 200") == sent.count(b"\r\n\r\n")
+        assert server.client.get("/livez").status_code == 200
+        time.sleep(0.5)  # one that has had its answer may be quiet for longer
+        assert server.client.get("/livez").status_code == 200
+
+
+def test_idle_connections_keep_nobody_out(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "connections", lambda seconds: connections(seconds, most=5))
+    with serving(run_dir) as server, ExitStack() as open:
+        idle = [open.enter_context(_connected(server)) for _ in range(12)]
+        assert server.ask("child0").status_code == 200
+        assert idle[0].recv(1) == b""  # closed: the oldest one
+        idle[-1].sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert idle[-1].recv(12) == b"HTTP/1.1 200"
+
+
+def test_slow_bodies_keep_nobody_out(run_dir: Path) -> None:
+    with serving(run_dir, limits=replace(LIMITS, requests=1, bodies=2)) as server, ExitStack() as open:
+        slow = [open.enter_context(_begun(server, length=100)) for _ in range(3)]
+        assert slow[0].recv(12) == b"HTTP/1.1 408"  # the oldest one
+        assert server.ask("child0").status_code == 200
+        assert server.client.get("/api/v1/model").status_code == 200
+
+
+def test_a_body_that_breaks_off_is_not_answered(run_dir: Path) -> None:
+    with serving(run_dir) as server:
+        labels = {"route": "/api/v1/ask", "status": "499"}
+        _begun(server, length=100).close()
+        until = time.monotonic() + 5
+        while not server.metric("dpmpn_requests_total", **labels):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert not server.metric("dpmpn_requests_total", **{**labels, "status": "422"})
+
+
 def test_stopping_finishes_what_was_taken_and_refuses_the_rest(run_dir: Path) -> None:
     with serving(run_dir) as server, Gate(server) as gate, ThreadPoolExecutor(1) as threads:
         taken = threads.submit(httpx.post, f"{server.url}/api/v1/ask", json={**QUESTION, "inverse": True})
@@ -247,10 +298,14 @@ def test_stopping_finishes_what_was_taken_and_refuses_the_rest(run_dir: Path) ->
             httpx.get(f"{server.url}/livez")
 
 
+def _connected(server: Server) -> socket.socket:
+    host, port = server.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
 def _begun(server: Server, length: int) -> socket.socket:
     """A connection on which a request was begun and its body has not come."""
-    host, port = server.url.removeprefix("http://").split(":")
-    connection = socket.create_connection((host, int(port)), timeout=10)
-    head = f"POST /api/v1/ask HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+    connection = _connected(server)
+    head = "POST /api/v1/ask HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     connection.sendall(f"{head}Content-Length: {length}\r\n\r\n".encode())
     return connection

@@ -57,6 +57,18 @@ def test_a_narrow_page_does_not_scroll_sideways(opened: Open) -> None:
     assert not page.scrolls_sideways()
 
 
+def test_the_picture_can_be_skipped_to_the_slider(opened: Open) -> None:
+    page = opened(f"{QUESTION}&full=1")
+    page.sees("figure[data-view=full] .node")
+    page.locator("#whole").focus()
+    page.keyboard.press("Tab")
+    box = page.locator(".reasoning .skip").bounding_box()
+    assert page.focused("textContent") == "Skip the picture" and box["x"] >= 0
+    before = page.url
+    page.keyboard.press("Enter")
+    assert page.focused() == "step" and page.url == before
+
+
 def test_landmarks_and_headings_are_there(opened: Open) -> None:
     page = opened(QUESTION)
     page.sees("#explanation-title")

@@ -40,6 +40,37 @@ def test_a_relation_typed_by_hand_is_understood(opened: Open) -> None:
     page.fill("#relation", "? KNOWS child 7")
     page.keyboard.press("Enter")
     page.sees("#answers-title", "? knows Child 7")
+    for typed in ("Child 7 father ?", "father ?", "c7 FATHER ?", "child 7 father"):
+        page.goto(f"{page.url_begin}/?head=c7")
+        page.sees("#about-title")
+        page.fill("#relation", typed)
+        page.keyboard.press("Enter")
+        page.sees("#answers-title", "Child 7 father ?")
+        assert page.view == {"head": "c7", "relation": "father"}, typed
+
+
+@pytest.mark.parametrize(("kind", "field"), [("relation", "relation"), ("entity", "head")])
+def test_a_name_of_several_is_told_at_its_field(opened: Open, kind: str, field: str) -> None:
+    page = opened()
+    asked = {"head": "c7", "relation": "father"}
+    message = f"'x' is the label of several: {asked[field]} (x), y (x); give the identifier of the {kind}"
+    problem = {"error": {"code": "ambiguous_name", "message": message, "near": [asked[field], "y"]}}
+    page.route("**/api/v1/ask", lambda route: route.fulfill(status=400, json=problem))
+    given = {**asked, field: "x"}
+    page.goto(f"{page.url_begin}/?head={given['head']}&relation={given['relation']}")
+    page.sees(f"#{field}-problem", "are called “x”. Which one is meant?")
+    page.unroute("**/api/v1/ask")
+    page.locator(f"#{field}-problem button").first.click()
+    page.sees("#explanation-title")
+    assert page.view == asked
+
+
+def test_an_unknown_answer_leads_to_the_first_one(opened: Open) -> None:
+    page = opened(f"{QUESTION}&answer=nobody-at-all")
+    page.sees("#explanation .notice", "Nothing is called “nobody-at-all”.")
+    page.get_by_text("Show the first answer").click()
+    page.sees("#explanation-title")
+    assert "answer" not in page.view
 
 
 def test_empty_fields_are_told_and_a_head_alone_is_shown(opened: Open) -> None:
@@ -180,4 +211,5 @@ def test_a_token_is_asked_for_and_kept(opened: Open, family: tuple[Path, Path]) 
 def test_odd_addresses_are_read_as_well_as_can_be(opened: Open, view: str) -> None:
     page = opened(view)
     page.sees("figure .node")
-    assert page.locator("#step").input_value() in ("0", "3")
+    assert page.locator("#step").input_value() == page.view.get("step", "0")
+    assert page.view.get("step", "3") == "3"

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dpmpn.drawing.colours import node_colour
 from dpmpn.drawing.layout import Layout, lay_out_full, lay_out_pruned
 from dpmpn.drawing.markup import FONTS
+from dpmpn.drawing.names import names_of, renamed
 from dpmpn.drawing.page_parts import (
     caption_of_full,
     caption_of_pruned,
@@ -48,6 +51,7 @@ def draw_fragment(
     explanation: Explanation, why_not: "Sequence[WhyNot]" = (), with_full: bool = True
 ) -> Fragment:
     """Pictures, controls, paths, steps and tables; without the full picture it takes about half the time."""
+    explanation = told_apart(explanation)
     ways, steps = ways_of(explanation), told_steps(explanation)
     small = _small_layout(explanation)
     figures, views = (
@@ -73,6 +77,21 @@ def draw_fragment(
         },
     )
     return Fragment(html, _data(explanation, steps, views))
+
+
+def told_apart(explanation: Explanation) -> Explanation:
+    """The explanation with identifiers in all labels that two of its entities or two of its relations share."""
+    question, answer = explanation.question, explanation.answer
+    names = names_of(explanation.full, question)
+    head, relation = names.entity(question.head), names.relation(question.relation)
+    shown = copy(explanation)  # with all that was found out already
+    shown.__dict__.update(
+        question=replace(question, head_label=head, relation_label=relation),
+        answer=replace(answer, label=names.entity(answer.answer)),
+        full=renamed(explanation.full, names),
+        pruned=renamed(explanation.pruned, names),
+    )
+    return shown
 
 
 def part(name: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.drawing.fragment import draw_fragment, filled, part
+from dpmpn.drawing.fragment import draw_fragment, filled, part, told_apart
 from dpmpn.drawing.page_parts import answer_told, question_told
 from dpmpn.drawing.plain import plain
 from dpmpn.explain.explanation import Explanation
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 def draw_page(explanation: Explanation, why_not: "Sequence[WhyNot]" = ()) -> str:
     """The explanation as the text of an HTML file; with `why_not` it says where others lost their attention."""
+    explanation = told_apart(explanation)
     css = part("player.css") + part("page.css")
     script = part("player.js") + part("page.js")
     html, data = draw_fragment(explanation, why_not)

@@ -9,8 +9,8 @@ from dpmpn.drawing.colours import ANSWER, HEAD, LITTLE, OUTLINE
 from dpmpn.drawing.plain import plain
 from dpmpn.drawing.steps_told import fact_told
 from dpmpn.explain.explanation import Explanation, Question
-from dpmpn.explain.naming import entity_label, relation_label
 from dpmpn.explain.paths import Fact
+from dpmpn.explain.subgraph import Subgraph
 from dpmpn.explain.text import percent
 from dpmpn.explain.ways import Way
 from dpmpn.predictions import Prediction
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dpmpn.explain.why_not import WhyNot
 
 _SHOWN_PATHS = 8
+_Labels = tuple[dict[str, str], dict[str, str]]  # of entities and of relations
 
 
 def question_told(question: Question) -> str:
@@ -64,9 +65,8 @@ def caption_of_full(explanation: Explanation, n_shown: int) -> str:
         f"{_count(len(full.nodes), 'entity', 'entities')} and {_count(len(full.facts), 'fact')}: all that the model "
         "attended from, and the edges between consecutive steps."
     )
-    return (
-        told if n_shown >= len(full.edges) else f"{told} The {n_shown:,} edges with the most flow are drawn."
-    )
+    n_edges = len(full.edges)
+    return told if n_shown >= n_edges else f"{told} Of the {n_edges:,} edges {n_shown:,} are drawn."
 
 
 def legend(colours: Sequence[str]) -> str:
@@ -97,15 +97,24 @@ def paths_told(explanation: Explanation, ways: Sequence[Way]) -> str:
 
 def path_list(explanation: Explanation, ways: Sequence[Way]) -> str:
     """The paths, strongest first, as buttons that show them in the picture."""
-    items = [_path(explanation, at, way) for at, way in enumerate(ways) if explanation.key_facts]
+    labels = _labels(explanation.pruned)
+    items = [_path(labels, at, way) for at, way in enumerate(ways) if explanation.key_facts]
     shown, more = items[:_SHOWN_PATHS], items[_SHOWN_PATHS:]
     rest = f"<details><summary>{_count(len(more), 'more path')}</summary><ol>{''.join(more)}</ol></details>"
     return f"<ol>{''.join(shown)}</ol>{rest if more else ''}"
 
 
-def _path(explanation: Explanation, at: int, way: Way) -> str:
+def _labels(subgraph: Subgraph) -> _Labels:
+    """What its entities and relations are called."""
+    return (
+        {node.name: node.label for node in subgraph.nodes},
+        {edge.relation: edge.relation_label for edge in subgraph.edges},
+    )
+
+
+def _path(labels: _Labels, at: int, way: Way) -> str:
     bar = f'<rect width="{100 * way.share:.3g}" height="6"/>'
-    facts = "".join(f"<span>{fact}</span>" for hop in way.hops for fact in _facts(explanation, list(hop)))
+    facts = "".join(f"<span>{fact}</span>" for hop in way.hops for fact in _facts(labels, hop))
     return (
         f'<li><button type="button" data-path="{at}" aria-pressed="false"><span><b>{percent(way.share)}</b> '
         f'<svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">{bar}</svg></span>'
@@ -113,15 +122,15 @@ def _path(explanation: Explanation, at: int, way: Way) -> str:
     )
 
 
-def _facts(explanation: Explanation, hop: Sequence[Fact]) -> list[str]:
+def _facts(labels: _Labels, hop: Sequence[Fact]) -> list[str]:
     """The facts between two entities; of one that holds both ways only the first is written."""
-    graph = explanation.graph
+    entities, relations = labels
     told = []
     for at, (head, relation, tail) in enumerate(hop):
         if (tail, relation, head) in hop[:at]:
             continue
-        ends = _name(entity_label(graph, head)), _name(entity_label(graph, tail))
-        fact = f"{ends[0]} <i>{_name(relation_label(graph, relation))}</i> {ends[1]}"
+        ends = _name(entities[head]), _name(entities[tail])
+        fact = f"{ends[0]} <i>{_name(relations[relation])}</i> {ends[1]}"
         told.append(f"{fact} (both ways)" if (tail, relation, head) in hop[at + 1 :] else fact)
     return told
 

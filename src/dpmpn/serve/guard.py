@@ -7,7 +7,8 @@ import ipaddress
 import logging
 import socket
 import time
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, MutableMapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dpmpn.serve.limits import LIMITS, Limits
@@ -50,11 +51,13 @@ class Guard:
         is_meant: Callable[[str], bool] = lambda _: True,
         limits: Limits = LIMITS,
     ) -> None:
-        self._app, self._counts, self._limits = app, counts, limits
+        self._app, self._counts, self.limits = app, counts, limits
         self.routes = routes  # those that are counted by their own names
         self._token = _digest(token.encode()) if token else None
         self._is_meant = is_meant  # by the name in the Host header
         self.in_flight, self.stopping = 0, False
+        self._answering = 0  # those whose bodies have come
+        self._reading: dict[asyncio.Timeout, None] = {}  # those whose bodies come, the oldest first
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -77,14 +80,17 @@ class Guard:
         try:
             self._check(scope)
             body = await self._body(scope, receive)
-            async with asyncio.timeout(self._limits.seconds):
-                await self._app(scope, _replay(body, receive), answer)
+            with self._counted(scope["path"]):
+                async with asyncio.timeout(self.limits.seconds):
+                    await self._app(scope, _replay(body, receive), answer)
+        except _Left:
+            return
         except Problem as problem:
             await problem.response()(scope, receive, answer)
         except TimeoutError:
             if answer.status:
                 raise
-            message = f"no answer within {self._limits.seconds:g} seconds; try again later, or ask for less"
+            message = f"no answer within {self.limits.seconds:g} seconds; try again later, or ask for less"
             await Problem("timeout", message).response()(scope, receive, answer)
         except Exception:
             if not answer.is_sent:
@@ -111,9 +117,18 @@ class Guard:
                 "this server is stopping; try again later",
                 headers={"Retry-After": "5", "Connection": "close"},
             )
-        if self.in_flight > self._limits.requests:
+
+    @contextmanager
+    def _counted(self, path: str) -> Iterator[None]:
+        """Count a request whose body has come, or refuse it where there are too many."""
+        if self._answering >= self.limits.requests and path not in _PROBES:
             self._counts.refused.labels("requests").inc()
             raise overloaded("too many requests are being answered")
+        self._answering += 1
+        try:
+            yield
+        finally:
+            self._answering -= 1
 
     def _check_token(self, given: bytes) -> None:
         if self._token is None:
@@ -129,7 +144,7 @@ class Guard:
 
     async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes:
         """The whole body, if it is not too large and does not take too long."""
-        most = self._limits.body_bytes
+        most = self.limits.body_bytes
         too_large = Problem(
             "too_large", f"the body has more than {most:,} bytes; send less", headers={"Connection": "close"}
         )
@@ -138,9 +153,11 @@ class Guard:
             raise too_large
         parts, size = [], 0
         try:
-            async with asyncio.timeout(self._limits.body_seconds):
+            async with asyncio.timeout(self.limits.body_seconds) as until, self._read(until):
                 while True:
                     message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise _Left
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > most:
@@ -150,10 +167,29 @@ class Guard:
         except TimeoutError:
             raise Problem(
                 "timeout",
-                f"the body did not come within {self._limits.body_seconds:g} seconds; send it again",
+                f"the body did not come within {self.limits.body_seconds:g} seconds, or too many others came; "
+                "send it again",
                 headers={"Connection": "close"},
                 status=408,
             ) from None
+
+    @asynccontextmanager
+    async def _read(self, until: asyncio.Timeout) -> AsyncIterator[None]:
+        """Note that a body is on its way; where too many are, the slowest is given up."""
+        if len(self._reading) >= self.limits.bodies:
+            slowest = next(iter(self._reading))
+            del self._reading[slowest]
+            if not slowest.expired():
+                slowest.reschedule(asyncio.get_running_loop().time())
+        self._reading[until] = None
+        try:
+            yield
+        finally:
+            self._reading.pop(until, None)
+
+
+class _Left(Exception):
+    """The client went away before it had sent its request."""
 
 
 class _Answer:
@@ -176,13 +212,13 @@ def allowed_hosts(host: str, has_token: bool) -> Callable[[str], bool]:
     """Whether a server bound to `host` is meant by the name in a request.
 
     A page of another site can have its own name lead here, and its script would then read all answers. A token
-    keeps it out, too, and an address is no such name.
+    keeps it out, too (and a proxy may pass any name on), and an address is no such name.
     """
+    if has_token:
+        return lambda _: True
     names = {"localhost", "127.0.0.1", "::1", host.lower()}
     if is_loopback(host):
         return names.__contains__
-    if has_token:
-        return lambda _: True
     names |= {name.lower() for name in (socket.gethostname(), socket.getfqdn())}
     return lambda name: name in names or _is_address(name)
 

@@ -15,8 +15,9 @@ class Limits:
     found: int = 100  # entities of one search
     facts: int = 1000  # of one page of an entity's facts
     seconds: float = 30.0  # until a request is answered
-    body_seconds: float = 10.0  # until its body has come
-    requests: int = 256  # at the same time
+    body_seconds: float = 10.0  # until its head has come, and again until its body has
+    requests: int = 256  # being answered at the same time
+    bodies: int = 128  # on their way at the same time
     waiting_questions: int = 512
     waiting_lookups: int = 128  # searches, facts, relations
     waiting_explanations: int = 32  # being told or drawn

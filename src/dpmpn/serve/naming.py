@@ -10,8 +10,7 @@ from dpmpn.serve.bodies import AskedQuestion, ExplanationQuery
 from dpmpn.serve.desk import Desk
 from dpmpn.serve.problems import Problem
 
-
-_NEAR_LETTERS = 200  # of a name for which near ones are looked for, which takes longer the longer it is
+_NEAR_LETTERS = 200  # of a name for which near ones are looked for
 _SEARCHES = 3  # for near names, of all questions of one request: each goes through the whole graph
 
 
@@ -86,7 +85,9 @@ class Naming:
         names = self._names[kind]
         if names.is_ambiguous(name):
             if not search:
-                return Problem("ambiguous_name", f"several have the label '{name}'; use an identifier")
+                return Problem(
+                    "ambiguous_name", f"'{name}' is the label of several; give the identifier of the {kind}"
+                )
             try:
                 names.id(name, kind)
             except DataError as error:

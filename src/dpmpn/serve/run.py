@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import uvicorn
 
 from dpmpn.errors import ConfigError
+from dpmpn.serve.connections import connections
 from dpmpn.serve.guard import Guard
 
 GRACE = 10.0  # seconds for what was taken to be finished
@@ -45,7 +46,7 @@ def run(
     """Serve until `stop` says so; `started` is called once requests are answered."""
     config = uvicorn.Config(
         guard,
-        http="h11",
+        http=connections(guard.limits.body_seconds),
         ws="none",
         loop="asyncio",
         lifespan="on",
@@ -56,7 +57,6 @@ def run(
         proxy_headers=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=2,
-        limit_concurrency=1000,  # connections; far more than requests that are answered at a time
     )
     _Server(config, guard, stop, started).run([taken])
 

@@ -176,7 +176,7 @@ export function makePlayer(root, data, { view: firstView = "pruned", t: firstT =
   function tellNode(view, place) {
     const { label, name, attention } = view.nodes[place];
     const role = place === view.head ? "what the question starts from" : place === view.answer ? "the answer" : "";
-    const more = [name === label ? "" : name, role, "attention at each time:"].filter(Boolean).join("; ");
+    const more = [name === label || label.endsWith(`(${name})`) ? "" : name, role, "attention at each time:"].filter(Boolean).join("; ");
     tell(label, [more], attention, 0);
   }
 
@@ -297,6 +297,11 @@ export function makePlayer(root, data, { view: firstView = "pruned", t: firstT =
   }
 
   function connect() {
+    slider.style.setProperty("--times", data.steps + 1); // its stops stand below the bars
+    one(".reasoning .skip").addEventListener("click", (event) => {
+      event.preventDefault(); // the address stays as it is
+      slider.focus();
+    });
     slider.addEventListener("input", () => goTo(+slider.value));
     slider.addEventListener("pointerdown", () => goTo(+slider.value));
     slider.addEventListener("keydown", (event) => {

@@ -22,6 +22,8 @@ export async function showExplanation(view, answer, signal, hears) {
     shown.key = key;
     if (isAnother) announce(`Explanation of ${clean(picture.answer.label)}. ${byId("verdict").textContent}`);
   } else apply(full ? "full" : "pruned", step);
+  const last = shown.picture.data.steps;
+  if (step > last) hears.onLook({ step: last }); // what the address says is what is seen
 }
 
 export function forgetExplanation() {

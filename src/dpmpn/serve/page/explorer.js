@@ -193,6 +193,11 @@ async function showWhy(answer, signal) {
       return;
     }
     const others = (error.near ?? []).map((name) => button(() => go({ ...view, answer: name }), named(name)));
+    if (error.code === "unknown_entity") {
+      const first = button(() => go({ ...view, answer: "", step: null }), "Show the first answer");
+      const said = `Nothing is called “${clean(answer)}”.${others.length ? " Did you mean:" : ""}`;
+      return void showProblem(room, said, ...others, first);
+    }
     showProblem(room, sentenceOf(error), ...(others.length ? others : [button(() => show(view), "Try again")]));
   } finally {
     clearTimeout(waiting);
@@ -244,23 +249,27 @@ function hideOthers() {
 const unknown = (nothing, name, near) =>
   `${nothing} is called “${clean(name)}”. ${near.length ? "Did you mean:" : "Type a part of the name, and choose from the list."}`;
 
+// The head is looked up first; the end of a long message may be cut off.
+const isOfRelation = ({ code, message }) => code === "unknown_relation" || (code === "ambiguous_name"
+  && (/ of the relation$/.test(message) || (view.relation !== view.head && message.startsWith(`'${view.relation}' is `))));
+
 function tellProblem(error) {
-  const again = button(() => show(view), "Try again");
+  const again = button(() => show(view), "Try again"), isAmbiguous = error.code === "ambiguous_name";
+  const several = (what, name) => `Several ${what}are called “${clean(name)}”. Which one is meant?`;
   hideOthers();
-  if (error.code === "unknown_entity" || error.code === "ambiguous_name") {
-    form.setHead(view.head, view.head);
-    form.setRelation(view.relation, view.relation, view.inverse);
-    const said = error.code === "ambiguous_name" ? `Several are called “${clean(view.head)}”. Which one is meant?`
-      : unknown("Nothing", view.head, error.near);
-    fieldProblem("head", said, error.near, (name) => go({ ...view, head: name }));
-    byId("head").focus();
-  } else if (error.code === "unknown_relation") {
+  if (isOfRelation(error)) {
     form.setHead(view.head, view.head);
     form.setRelation(view.relation, view.relation, false);
     byId("relation").value = view.relation;
-    const said = unknown("No relation", view.relation, error.near);
+    const said = isAmbiguous ? several("relations ", view.relation) : unknown("No relation", view.relation, error.near);
     fieldProblem("relation", said, error.near, (name) => go({ ...view, relation: name }));
     byId("relation").focus();
+  } else if (error.code === "unknown_entity" || isAmbiguous) {
+    form.setHead(view.head, view.head);
+    form.setRelation(view.relation, view.relation, view.inverse);
+    const said = isAmbiguous ? several("", view.head) : unknown("Nothing", view.head, error.near);
+    fieldProblem("head", said, error.near, (name) => go({ ...view, head: name }));
+    byId("head").focus();
   } else showProblem(byId("notice"), sentenceOf(error), again);
 }
 

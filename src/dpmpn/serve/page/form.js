@@ -59,10 +59,23 @@ export function makeForm({ onHead, onAsk }) {
     ],
   });
 
-  // What is typed is part of a relation's name or, with a question mark, of the question's words.
-  const fits = (offer, text) => text.includes("?")
-    ? fold(questionText(headWords(), offer.label, offer.inverse)).includes(text)
-    : [offer.label, offer.name].some((name) => fold(name).includes(text));
+  // What a question says besides its head: the words of its relation and, where a question mark tells, its direction.
+  function understood(typed) {
+    const text = typed.trim(), inverse = text.startsWith("?") ? true : text.endsWith("?") ? false : null;
+    const words = text.replace(/^\?\s*|\s*\?$/g, "");
+    for (const label of [head.value, chosen.head.text, chosen.head.name].map(fold).filter(Boolean)) {
+      if (inverse !== true && fold(words).startsWith(`${label} `)) return { words: words.slice(label.length + 1), inverse };
+      if (inverse !== false && fold(words).endsWith(` ${label}`)) return { words: words.slice(0, -label.length - 1), inverse };
+    }
+    return { words, inverse };
+  }
+
+  // What is typed is part of a relation's name or of the question's words.
+  function fits(offer, typed) {
+    const { words, inverse } = understood(typed), isPart = (name) => fold(name).includes(fold(words));
+    if ((inverse ?? offer.inverse) === offer.inverse && [offer.label, offer.name].some(isPart)) return true;
+    return typed.includes("?") && fold(questionText(headWords(), offer.label, offer.inverse)).includes(fold(typed));
+  }
 
   async function offersNow(signal) {
     try {
@@ -76,7 +89,7 @@ export function makeForm({ onHead, onAsk }) {
   makeCombobox(relation, {
     debounce: 30,
     load: async (typed, signal) => {
-      const text = relation.value === chosen.relation.text ? "" : fold(typed);
+      const text = relation.value === chosen.relation.text ? "" : typed.trim();
       const fitting = (await offersNow(signal)).filter((offer) => !text || fits(offer, text)).slice(0, MOST_OFFERED);
       return Object.entries(TITLES).map(([used, title]) => ({
         title: headName() ? title : "",
@@ -94,12 +107,13 @@ export function makeForm({ onHead, onAsk }) {
   // What was typed may be a relation, or the words of a question.
   async function typedRelation() {
     if (relation.value === chosen.relation.text) return chosen.relation;
-    const text = fold(relation.value), offers = await offersNow();
-    const words = ({ name, label, inverse }) => [name, label, questionText(headWords(), label, inverse)];
-    const same = (offer) => words(offer).some((each) => fold(each) === text);
-    const fitting = offers.filter((offer) => fits(offer, text));
-    const found = offers.filter(same).sort((one, other) => one.inverse - other.inverse)[0];
-    return found ?? (fitting.length === 1 ? fitting[0] : { name: relation.value.trim(), inverse: false });
+    const typed = relation.value.trim(), { words, inverse } = understood(typed), offers = await offersNow();
+    const isNamed = (offer, text) => [offer.name, offer.label].some((each) => fold(each) === fold(text));
+    const same = (offer) => isNamed(offer, typed) || ((inverse ?? offer.inverse) === offer.inverse && isNamed(offer, words));
+    const found = offers.filter(same).sort((one, other) => one.inverse - other.inverse);
+    const fitting = found.length ? found : offers.filter((offer) => fits(offer, typed));
+    const isClear = found.length ? new Set(found.map(({ name }) => name)).size === 1 : fitting.length === 1;
+    return isClear ? fitting[0] : { name: words || typed, inverse: inverse ?? false };
   }
 
   byId("ask").addEventListener("submit", async (event) => {
