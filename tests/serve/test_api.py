@@ -196,6 +196,14 @@ def test_mistakes_have_one_shape(
     assert code in STATUS and len(got.json()["error"]["message"]) < 400
 
 
+@pytest.mark.parametrize(
+    "given", [{"content": b'{"head": "child7"}'}, {"content": b""}, {"json": [QUESTION]}, {"data": QUESTION}]
+)
+def test_a_body_that_is_no_json_object_is_told_what_to_send(server: Server, given: dict) -> None:
+    message = server.client.post("/api/v1/ask", **given).json()["error"]["message"]
+    assert message == "send a JSON object with Content-Type: application/json"
+
+
 def test_a_mistake_inside_is_no_secret_told(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("secret")

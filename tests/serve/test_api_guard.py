@@ -262,9 +262,10 @@ def test_idle_connections_keep_nobody_out(run_dir: Path, monkeypatch: pytest.Mon
 def test_slow_bodies_keep_nobody_out(run_dir: Path) -> None:
     with serving(run_dir, limits=replace(LIMITS, requests=1, bodies=2)) as server, ExitStack() as open:
         slow = [open.enter_context(_begun(server, length=100)) for _ in range(3)]
-        assert slow[0].recv(12) == b"HTTP/1.1 408"  # the oldest one
+        assert slow[0].recv(12) == b"HTTP/1.1 503"  # the oldest one
         assert server.ask("child0").status_code == 200
         assert server.client.get("/api/v1/model").status_code == 200
+        assert server.metric("dpmpn_refused_total", queue="bodies") >= 1
 
 
 def test_a_body_that_breaks_off_is_not_answered(run_dir: Path) -> None:

@@ -61,7 +61,7 @@ def _warm_up(reasoner: Reasoner) -> None:
     questions = [(head, relation, False) for head, relation in zip(heads, relations, strict=True)]
     reasoner.ask(questions, traced=False)
     for asked in reasoner.ask(questions[:1]):
-        explained(reasoner, asked, None)
+        explained(asked, None)
 
 
 def make_app(
@@ -161,7 +161,7 @@ def _add_questions(app: FastAPI, explorer: Explorer) -> None:
 
 
 def _add_explanations(app: FastAPI, explorer: Explorer) -> None:
-    reasoner, naming, slow = explorer.reasoner, explorer.naming, explorer.slow
+    naming, slow = explorer.naming, explorer.slow
 
     @app.post(f"{_API}/explain", response_model=bodies.Explained, responses=refusals("question", "reached"))
     async def explain(body: bodies.ExplainBody) -> Response:
@@ -169,7 +169,7 @@ def _add_explanations(app: FastAPI, explorer: Explorer) -> None:
         question = await naming.question(body)
         answer = None if body.answer is None else await naming.entity(body.answer)
         asked = await explorer.asking.ask(question, traced=True)
-        return await slow.do(lambda: json_answer(explained(reasoner, asked, answer)))
+        return await slow.do(lambda: json_answer(explained(asked, answer)))
 
     @app.post(f"{_API}/picture", response_model=bodies.Picture, responses=refusals("question", "reached"))
     async def picture(body: bodies.PictureBody) -> Response:
@@ -177,14 +177,14 @@ def _add_explanations(app: FastAPI, explorer: Explorer) -> None:
         question = await naming.question(body)
         answer = None if body.answer is None else await naming.entity(body.answer)
         asked = await explorer.asking.ask(question, traced=True)
-        return await slow.do(lambda: json_answer(pictured(reasoner, asked, answer, body.full)))
+        return await slow.do(lambda: json_answer(pictured(asked, answer, body.full)))
 
     @app.post(f"{_API}/why-not", response_model=bodies.WhyNotTold, responses=refusals("question"))
     async def why_not(body: bodies.WhyNotBody) -> Response:
         """Say where an entity that is not the first answer lost its attention."""
         question, candidate = await naming.question(body), await naming.entity(body.candidate)
         asked = await explorer.asking.ask(question, traced=True)
-        return json_answer(await slow.do(told_why_not, reasoner, asked, candidate))
+        return json_answer(await slow.do(told_why_not, asked, candidate))
 
     for kind, media_type in FILES.items():
         app.get(
@@ -204,7 +204,7 @@ def _download(explorer: Explorer, kind: str, media_type: str):  # type: ignore[n
         question = await explorer.naming.question(query)
         answer = None if query.answer is None else await explorer.naming.entity(query.answer)
         asked = await explorer.asking.ask(question, traced=True)
-        content, name = await explorer.slow.do(download, explorer.reasoner, asked, answer, kind)
+        content, name = await explorer.slow.do(download, asked, answer, kind)
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(content, headers=headers, media_type=media_type)
 

@@ -30,8 +30,8 @@ class _Connection(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is being answered."""
-        return self.cycle is None or self.cycle.response_complete
+        """Whether it is open and no request is being answered."""
+        return not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait; where there are too many connections, the one that was quiet longest goes."""
@@ -39,7 +39,8 @@ class _Connection(H11Protocol):
         self._wait()
         if len(self.connections) > self._most:
             idle = [each for each in self.connections if isinstance(each, _Connection) and each.is_idle]
-            min(idle, key=lambda each: each._heard).transport.abort()
+            if idle:
+                min(idle, key=lambda each: each._heard).transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Wait for the rest of a head, from its first byte on; what is answered is waited for elsewhere."""

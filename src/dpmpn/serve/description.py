@@ -40,7 +40,7 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
         "near": ["in_subregion"],
     },
     "not_reached": {
-        "message": "no attention reached 'Oceania', so nothing explains it; ask /api/v1/why-not instead",
+        "message": "no attention reached 'Oceania', so nothing carried it there; ask why not this one instead",
         "near": [],
     },
     "timeout": {

@@ -4,8 +4,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from dpmpn.asked import Asked
-from dpmpn.errors import ConfigError
-from dpmpn.reasoner import Reasoner
+from dpmpn.errors import ConfigError, DataError
 from dpmpn.serve.answers import six_digits
 from dpmpn.serve.problems import Problem
 
@@ -23,37 +22,29 @@ FILES = {
 """What an explanation can be downloaded as."""
 
 
-def explained(reasoner: Reasoner, asked: Asked, answer: int | None) -> dict[str, Any]:
+def explained(asked: Asked, answer: int | None) -> dict[str, Any]:
     """Why a question has an answer, the first one if none is named."""
-    explanation = explanation_of(reasoner, asked, answer)
+    explanation = explanation_of(asked, answer)
     return {"explanation": explanation.to_dict(), "text": explanation.text()}
 
 
-def told_why_not(reasoner: Reasoner, asked: Asked, candidate: int) -> dict[str, Any]:
+def told_why_not(asked: Asked, candidate: int) -> dict[str, Any]:
     """Where a candidate lost its attention."""
     reason = asked.why_not(asked.graph.entities.name(candidate))
     return {"why_not": six_digits(reason.to_dict()), "text": reason.text()}
 
 
-def explanation_of(reasoner: Reasoner, asked: Asked, answer: int | None) -> "Explanation":
+def explanation_of(asked: Asked, answer: int | None) -> "Explanation":
     """The explanation of an answer, or the problem that there is nothing to explain."""
-    names = reasoner.graph.entities
-    if not reasoner.graph.degree(asked.head):
-        raise Problem(
-            "not_reached",
-            f"'{names.label(asked.head)}' has no facts in the graph, so attention cannot leave it; ask about another",
-        )
-    if answer is not None and answer not in asked.nodes:
-        raise Problem(
-            "not_reached",
-            f"no attention reached '{names.label(answer)}', so nothing explains it; ask /api/v1/why-not instead",
-        )
-    return asked.explain(None if answer is None else names.name(answer))
+    try:
+        return asked.explain(None if answer is None else asked.graph.entities.name(answer))
+    except DataError as error:
+        raise Problem("not_reached", str(error)) from error
 
 
-def download(reasoner: Reasoner, asked: Asked, answer: int | None, kind: str) -> tuple[bytes, str]:
+def download(asked: Asked, answer: int | None, kind: str) -> tuple[bytes, str]:
     """An explanation as a file: what it holds, and its name."""
-    explanation = explanation_of(reasoner, asked, answer)
+    explanation = explanation_of(asked, answer)
     return _content(explanation, kind), _file_name(explanation, kind)
 
 

@@ -7,8 +7,8 @@ import ipaddress
 import logging
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, MutableMapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Collection, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dpmpn.serve.limits import LIMITS, Limits
@@ -152,8 +152,11 @@ class Guard:
         if length.isdigit() and int(length[:20]) > most:
             raise too_large
         parts, size = [], 0
+        until = asyncio.timeout(self.limits.body_seconds)
         try:
-            async with asyncio.timeout(self.limits.body_seconds) as until, self._read(until):
+            async with until:
+                self._make_room()
+                self._reading[until] = None
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -165,27 +168,25 @@ class Guard:
                     if not message.get("more_body", False):
                         return b"".join(parts)
         except TimeoutError:
+            if until not in self._reading:
+                self._counts.refused.labels("bodies").inc()
+                raise overloaded("too many bodies are being sent") from None
             raise Problem(
                 "timeout",
-                f"the body did not come within {self.limits.body_seconds:g} seconds, or too many others came; "
-                "send it again",
+                f"the body did not come within {self.limits.body_seconds:g} seconds; send it again",
                 headers={"Connection": "close"},
                 status=408,
             ) from None
-
-    @asynccontextmanager
-    async def _read(self, until: asyncio.Timeout) -> AsyncIterator[None]:
-        """Note that a body is on its way; where too many are, the slowest is given up."""
-        if len(self._reading) >= self.limits.bodies:
-            slowest = next(iter(self._reading))
-            del self._reading[slowest]
-            if not slowest.expired():
-                slowest.reschedule(asyncio.get_running_loop().time())
-        self._reading[until] = None
-        try:
-            yield
         finally:
             self._reading.pop(until, None)
+
+    def _make_room(self) -> None:
+        """Give up the body that has been on its way longest, where too many are."""
+        if len(self._reading) >= self.limits.bodies:
+            slowest = next(iter(self._reading))
+            if not slowest.expired():
+                del self._reading[slowest]
+                slowest.reschedule(asyncio.get_running_loop().time())
 
 
 class _Left(Exception):

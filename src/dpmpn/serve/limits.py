@@ -17,7 +17,7 @@ class Limits:
     seconds: float = 30.0  # until a request is answered
     body_seconds: float = 10.0  # until its head has come, and again until its body has
     requests: int = 256  # being answered at the same time
-    bodies: int = 128  # on their way at the same time
+    bodies: int = 256  # on their way at the same time
     waiting_questions: int = 512
     waiting_lookups: int = 128  # searches, facts, relations
     waiting_explanations: int = 32  # being told or drawn

@@ -3,16 +3,15 @@
 from typing import TYPE_CHECKING, Any
 
 from dpmpn.asked import Asked
-from dpmpn.reasoner import Reasoner
 from dpmpn.serve.explaining import explanation_of
 
 if TYPE_CHECKING:
     from dpmpn.explain.explanation import Explanation
 
 
-def pictured(reasoner: Reasoner, asked: Asked, answer: int | None, full: bool) -> dict[str, Any]:
+def pictured(asked: Asked, answer: int | None, full: bool) -> dict[str, Any]:
     """Why a question has an answer, the first one if none is named; the full picture only where it is wanted."""
-    return picture_of(explanation_of(reasoner, asked, answer), full)
+    return picture_of(explanation_of(asked, answer), full)
 
 
 def picture_of(explanation: "Explanation", full: bool) -> dict[str, Any]:

@@ -74,8 +74,7 @@ async def _invalid(_: Request, error: RequestValidationError) -> Response:
     if first["type"] == "json_invalid":
         where, message = "", "the body is not JSON; send an object with Content-Type: application/json"
     elif first["loc"] == ("body",):
-        where = "the body"
-        message += "; send a JSON object with Content-Type: application/json"
+        where, message = "", "send a JSON object with Content-Type: application/json"
     elif first["type"] == "extra_forbidden":
         message = "there is no such field; see /api/openapi.json for those there are"
     return Problem("invalid_request", f"{where}: {message}" if where else message).response()
