@@ -24,7 +24,8 @@ from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, Explanation
 from dpmpn.explain.measure.evidence import Evidence
 from dpmpn.explain.measure.shortest import ShortestPaths
 from dpmpn.explain.paths import Path as FactPath
-from dpmpn.explain.paths import named_fact, named_paths, strongest_walks
+from dpmpn.explain.paths import named_fact, named_paths
+from dpmpn.explain.walks import strongest_walks
 from dpmpn.files import write_whole
 
 SETTINGS = {

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow, QueryFlow, StepFlow
-from dpmpn.explain.paths import Path, strongest_paths, strongest_walks
+from dpmpn.explain.paths import Path, strongest_paths
+from dpmpn.explain.walks import strongest_walks
 from dpmpn.model.engine import Engine
 from dpmpn.model.network import build_network
 from dpmpn.model.trace import ReasoningTrace, TraceStep

@@ -10,8 +10,9 @@ from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow
 from dpmpn.explain.naming import one_line
-from dpmpn.explain.paths import Fact, Path, fact_of, named_fact, named_paths, strongest_walks
+from dpmpn.explain.paths import Fact, Path, fact_of, named_fact, named_paths
 from dpmpn.explain.subgraph import Subgraph, full_subgraph, pruned_subgraph
+from dpmpn.explain.walks import strongest_walks
 from dpmpn.predictions import Prediction
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow, QueryFlow
-from dpmpn.explain.paths import named_paths, strongest_walks
+from dpmpn.explain.paths import named_paths
+from dpmpn.explain.walks import strongest_walks
 from dpmpn.explain.ways import Way, ways_along
 
 _LOOKED_AT = 20  # paths, of which those along the same entities are put together,

@@ -7,7 +7,7 @@ import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import QueryFlow
-from dpmpn.explain.paths import Edge
+from dpmpn.explain.walks import Edge
 from dpmpn.model.batch import QueryBatch, SampledEdges
 from dpmpn.model.engine import Engine
 

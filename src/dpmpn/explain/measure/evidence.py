@@ -9,8 +9,9 @@ import polars as pl
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.explanation import Explanation
 from dpmpn.explain.measure.shortest import ShortestPaths
-from dpmpn.explain.paths import Edge, Walk, fact_of, strongest_walks
+from dpmpn.explain.paths import fact_of
 from dpmpn.explain.subgraph import Subgraph
+from dpmpn.explain.walks import Edge, Walk, strongest_walks
 
 KINDS = ("explanation", "random", "shortest")
 FEW_PATHS = 5  # of HΔR@5

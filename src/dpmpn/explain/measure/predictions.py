@@ -12,7 +12,8 @@ from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, Explanation
 from dpmpn.explain.measure.asking import ChangedGraphs, Outcome
 from dpmpn.explain.measure.evidence import KINDS, Evidence
 from dpmpn.explain.measure.shortest import ShortestPaths
-from dpmpn.explain.paths import Edge, is_inverse
+from dpmpn.explain.paths import is_inverse
+from dpmpn.explain.walks import Edge
 from dpmpn.reasoner import Reasoner
 
 CURVE = (1, 5, 20)  # strongest paths, beside all that are kept
