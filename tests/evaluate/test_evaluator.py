@@ -14,6 +14,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import DataError, UnknownName
 from dpmpn.evaluate.evaluator import evaluate, rank_candidates
 from dpmpn.model.answer import Answer
+from dpmpn.model.batch import NO_EDGES
 from dpmpn.model.usage import Usage
 
 N_ENTITIES, N_RELATIONS = 12, 3
@@ -28,13 +29,14 @@ class FakeEngine:
         self.graph, self.config = graph, Config().replace(batch_size=4)
         self.scores = rng.choice(np.array([0, 0, 0.125, 0.25, 0.5], np.float32), shape)
         self.listed = (self.scores > 0) | (rng.random(shape) < 0.3)
-        self.horizons, self.sizes = [], []
+        self.horizons, self.sizes, self.removed = [], [], []
 
     def usage(self):
         return Usage(cpu_seconds=0.0, peak_rss_bytes=0)
 
-    def asking_batch(self, heads, relations):
+    def asking_batch(self, heads, relations, removed=NO_EDGES):
         assert (heads >= 0).all()
+        self.removed.append(removed)
         return heads, relations
 
     def answer(self, batch, horizon=None):
@@ -232,3 +234,20 @@ def test_map_equals_random_orders_of_ties(batch_size):
 def test_map_is_for_the_test_split():
     dataset = task()
     assert "map" not in evaluate(FakeEngine(dataset.graph), dataset, "valid")
+
+
+def test_facts_of_the_graph_are_asked_without_themselves():
+    dataset = make_dataset()
+    engine = FakeEngine(dataset.graph)
+    evaluate(engine, dataset, "train", batch_size=1)
+    for (head, relation, tail), removed in zip(dataset.queries("train"), engine.removed, strict=True):
+        edges = {
+            (int(dataset.graph.edge_heads(removed)[i]), int(dataset.graph.tails[removed[i]]))
+            for i in range(len(removed))
+        }
+        assert edges == {(head, tail), (tail, head)}
+        assert relation in dataset.graph.relations[removed]
+
+    engine = FakeEngine(dataset.graph)
+    evaluate(engine, dataset, "test")
+    assert not any(len(removed) for removed in engine.removed)

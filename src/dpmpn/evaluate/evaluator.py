@@ -14,7 +14,9 @@ from dpmpn.errors import DataError
 from dpmpn.evaluate.average_precision import MeanAveragePrecision, candidate_scores, mean_average_precision
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import Ranks, Summary, rank_targets, summarise
+from dpmpn.model.batch import NO_EDGES
 from dpmpn.model.engine import Engine
+from dpmpn.model.leaks import removed_edges
 
 Tick = Callable[[int, int], None]
 """Told how many queries were asked, and how many there are."""
@@ -73,11 +75,16 @@ def rank_queries(
     batch_size: int | None = None,
     progress: Tick | None = None,
 ) -> Ranks:
-    """Filtered ranks of the targets, in the order of the queries."""
+    """Filtered ranks of the targets, in the order of the queries.
+
+    A fact that the graph states is asked without it: repeating it would say nothing about the model. Such are the
+    training facts, and the validation facts of the NELL995 tasks, which are training facts, too.
+    """
     ranks = []
     for rows in _batches(len(queries), batch_size or engine.config.training.batch_size):
         heads, relations, targets = queries[rows].T
-        answered = _distribution(engine, heads, relations, horizon)
+        removed = removed_edges(engine.graph, queries[rows], "triples")
+        answered = _distribution(engine, heads, relations, horizon, removed)
         ranks.append(
             rank_targets(*answered, targets, *known.lookup(heads, relations), engine.graph.n_entities)
         )
@@ -127,10 +134,14 @@ def _batches(count: int, size: int) -> list[slice]:
 
 
 def _distribution(
-    engine: Engine, heads: np.ndarray, relations: np.ndarray, horizon: Horizon | None
+    engine: Engine,
+    heads: np.ndarray,
+    relations: np.ndarray,
+    horizon: Horizon | None,
+    removed: np.ndarray = NO_EDGES,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Answers as offsets, nodes and probabilities."""
-    answer = engine.answer(engine.asking_batch(heads, relations), horizon)
+    answer = engine.answer(engine.asking_batch(heads, relations, removed), horizon)
     return answer.offsets, answer.nodes, answer.attention.detach().cpu().numpy()
 
 

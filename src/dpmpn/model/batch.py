@@ -72,9 +72,9 @@ def query_keys(seed: int, heads: np.ndarray, relations: np.ndarray) -> np.ndarra
 
 
 def asking_edges(
-    graph: KnowledgeGraph, seed: int, n_steps: int, max_sampling_per_step: int
+    graph: KnowledgeGraph, removed: np.ndarray, seed: int, n_steps: int, max_sampling_per_step: int
 ) -> tuple[SampledEdges, ...]:
-    """The IGNN's edges for asking: of the whole graph, keyed by the seed alone."""
+    """The IGNN's edges for asking: of the graph without the removed ones, keyed by the seed alone."""
     return sample_ignn_edges(
-        graph, NO_EDGES, n_steps, max_sampling_per_step, combine(np.uint64(seed), _ASKING + 1)
+        graph, removed, n_steps, max_sampling_per_step, combine(np.uint64(seed), _ASKING + 1)
     )

@@ -11,7 +11,7 @@ import torch
 from dpmpn.config import Config, Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.model.answer import Answer
-from dpmpn.model.batch import NO_EDGES, QueryBatch, asking_edges, query_keys
+from dpmpn.model.batch import NO_EDGES, QueryBatch, SampledEdges, asking_edges, query_keys
 from dpmpn.model.memory import memory_budget, queries_within
 from dpmpn.model.network import Network
 from dpmpn.model.parts import Computer, Gradients, join_answers, sum_gradients
@@ -40,15 +40,16 @@ class Engine:
         self._computer = Computer(network, graph, reference)
         self._workers: Workers | None = None
         self._fitting: dict[tuple[Horizon, bool], int] = {}  # queries of a part
-        self._asking_edges = asking_edges(
-            graph, config.run.seed, config.model.n_steps_in_ignn, config.model.max_sampling_per_step
-        )
+        self._asking_edges = self._ignn_edges(NO_EDGES)
 
-    def asking_batch(self, heads: np.ndarray, relations: np.ndarray) -> QueryBatch:
-        """Queries on the whole graph, sampled the same way whenever they are asked."""
+    def asking_batch(
+        self, heads: np.ndarray, relations: np.ndarray, removed: np.ndarray = NO_EDGES
+    ) -> QueryBatch:
+        """Queries on the graph without the removed edges, sampled the same way whenever they are asked."""
         heads, relations = np.asarray(heads, np.int32), np.asarray(relations, np.int64)
         keys = query_keys(self.config.run.seed, heads, relations)
-        return QueryBatch(heads, relations, keys, NO_EDGES, self._asking_edges)
+        edges = self._asking_edges if not len(removed) else self._ignn_edges(removed)
+        return QueryBatch(heads, relations, keys, removed, edges)
 
     def answer(self, batch: QueryBatch, horizon: Horizon | None = None) -> Answer:
         """The final attention of every query, nodes ascending within a query."""
@@ -76,6 +77,12 @@ class Engine:
         if self._workers is not None:
             self._workers.close()
             self._workers = None
+
+    def _ignn_edges(self, removed: np.ndarray) -> tuple[SampledEdges, ...]:
+        model = self.config.model
+        return asking_edges(
+            self.graph, removed, self.config.run.seed, model.n_steps_in_ignn, model.max_sampling_per_step
+        )
 
     def _run(self, batch: QueryBatch, horizon: Horizon, targets: np.ndarray | None) -> list[Any]:
         parts = self._parts(batch, horizon, targets is not None)
