@@ -1,10 +1,8 @@
 """Measures speed and memory of training, evaluating and asking, in one run."""
 
-import platform
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 
@@ -12,6 +10,7 @@ from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
 from dpmpn.model.engine import Engine
 from dpmpn.model.network import build_network
+from dpmpn.provenance import processor
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.optimiser import Adam
 
@@ -39,7 +38,7 @@ def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bo
         report |= {
             "horizon": asdict(config.horizon),
             "threads": engine.threads,
-            "machine": _machine(),
+            "machine": processor(),
         }
         report |= _rates("train", _training(engine, dataset, config), seconds, engine)
         report |= _rates("evaluate", _asking(engine, dataset, config), seconds, engine)
@@ -59,15 +58,6 @@ def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bo
             report["train_queries_per_s"] / report["reference_train_queries_per_s"]
         )
     return report
-
-
-def _machine() -> str:
-    """The processor's name."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
 
 
 def _training(engine: Engine, dataset: Dataset, config: Config) -> Iterator[int]:

@@ -8,9 +8,7 @@ checkpoint.json  the last checkpoint, with its checkpoint-*.safetensors
 best.json        the best model, with its best-*.safetensors
 """
 
-import platform
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 
 from dpmpn.config import Config, from_dict, to_dict
@@ -21,6 +19,7 @@ from dpmpn.data.storage import open_graph
 from dpmpn.errors import ConfigError, DataError, RunError
 from dpmpn.files import read_json, whole_folder, write_json
 from dpmpn.model.network import Network, build_network
+from dpmpn.provenance import versions
 from dpmpn.train.checkpoint import check_size, has_checkpoint, load_network
 from dpmpn.train.placing import least_values
 
@@ -42,7 +41,7 @@ class RunFolder:
             raise RunError(f"{run.path} already holds a run; go on with --resume or choose another --out")
         with whole_folder(run.path) as folder:
             dataset_folder.write_dataset(dataset, folder)
-            write_json(folder / VERSIONS, _versions())
+            write_json(folder / VERSIONS, versions())
             write_json(folder / CONFIG, to_dict(config))
             (folder / METRICS).touch()
         return run
@@ -110,8 +109,3 @@ class RunFolder:
             return open_graph(self.path / dataset_folder.GRAPH)
         except DataError as error:
             raise RunError(f"{error}: the run's graph is broken; {_COPY_AGAIN}") from error
-
-
-def _versions() -> dict[str, str]:
-    packages = {name: metadata.version(name) for name in ("dpmpn", "torch", "numpy", "numba", "safetensors")}
-    return packages | {"python": platform.python_version(), "platform": platform.platform()}
