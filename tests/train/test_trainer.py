@@ -13,7 +13,7 @@ from dpmpn.run_folder import RunFolder
 from dpmpn.train import trainer
 from dpmpn.train.metrics import read_lines
 from dpmpn.train.trainer import train
-from dpmpn.train.validation import Validator, sampled_queries
+from dpmpn.train.validation import Validator, sampled_queries, training_queries
 
 
 @pytest.fixture
@@ -192,3 +192,15 @@ def test_the_validation_sample_depends_on_the_seed_alone(dataset, config):
     np.testing.assert_array_equal(first, sampled_queries(dataset, config.replace(batch_size=3)))
     assert not np.array_equal(first, sampled_queries(dataset, config.replace(seed=1)))
     assert len(sampled_queries(dataset, config.replace(validation_queries=0))) == 2 * len(dataset.valid)
+
+
+def test_validation_facts_that_are_training_facts_are_held_out(made, dataset, config):
+    doubled = dataclasses.replace(dataset, valid=dataset.train[:40])
+    config = config.replace(validation_queries=0)
+    everything = {tuple(query) for query in doubled.queries("train").tolist()}
+    asked = {tuple(query) for query in sampled_queries(doubled, config).tolist()}
+    trained = {tuple(query) for query in training_queries(doubled, config).tolist()}
+    assert len(asked) == len(everything) // 5
+    assert trained == everything - asked
+
+    np.testing.assert_array_equal(training_queries(dataset, config), dataset.queries("train"))

@@ -45,7 +45,7 @@ from dpmpn.train.lock import holding
 from dpmpn.train.metrics import append_line, rewind_lines, sync_lines
 from dpmpn.train.optimiser import Adam
 from dpmpn.train.placing import least_values, placed_network
-from dpmpn.train.validation import Interrupted, Validator
+from dpmpn.train.validation import Interrupted, Validator, training_queries
 
 BATCHES_PER_LINE = 10
 _SMOOTHED_BATCHES = 100  # over which progress averages loss and speed
@@ -135,7 +135,7 @@ class _Loop:
         self.max_seconds = math.inf if max_minutes is None else 60 * max_minutes
         self.progress = progress or (lambda _: None)
         self.stop = stop or (lambda: False)
-        self.queries = TrainingQueries(dataset.graph, dataset.queries("train"), config)
+        self.queries = TrainingQueries(dataset.graph, training_queries(dataset, config), config)
         self.total = _total(len(self.queries), config.training.n_epochs, max_queries)
         self.network = placed_network(dataset.graph, config)
         self.optimiser = Adam(self.network, config.training)

@@ -7,6 +7,7 @@ import numpy as np
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
+from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import RunError
 from dpmpn.evaluate.evaluator import known_answers, rank_queries
 from dpmpn.evaluate.known import KnownAnswers
@@ -15,6 +16,7 @@ from dpmpn.model.engine import Engine
 from dpmpn.train.checkpoint import Validation
 from dpmpn.train.failed_batch import HOW_TO_GO_ON, is_division_by_zero
 
+_HELD_OUT = 0.2  # of the training facts, at most, where validation facts are taken from them
 _DRAW = 7_919  # keeps this draw apart from others of the seed
 
 
@@ -54,7 +56,28 @@ class Validator:
 def sampled_queries(dataset: Dataset, config: Config) -> np.ndarray:
     """Validation queries drawn by the seed alone: the same at every validation of every session."""
     queries, count = dataset.queries("valid"), config.training.validation_queries
+    if _stated(dataset.graph, queries).any():
+        count = min(count or len(queries), max(1, int(_HELD_OUT * len(dataset.queries("train")))))
     if count == 0 or count >= len(queries):
         return queries
     draw = np.random.default_rng([config.run.seed, _DRAW])
     return queries[np.sort(draw.choice(len(queries), count, replace=False))]
+
+
+def training_queries(dataset: Dataset, config: Config) -> np.ndarray:
+    """Queries to train on: all but those that validation asks, where its facts are training facts, too.
+
+    They are in the NELL995 tasks. Trained on, they would choose the model that remembers most. They stay edges of the
+    graph, which other queries may use.
+    """
+    queries, asked = dataset.queries("train"), sampled_queries(dataset, config)
+    asked = asked[_stated(dataset.graph, asked)]
+    if not len(asked):
+        return queries
+    held_out = set(map(tuple, asked.tolist()))
+    return queries[[tuple(query) not in held_out for query in queries.tolist()]]
+
+
+def _stated(graph: KnowledgeGraph, queries: np.ndarray) -> np.ndarray:
+    """Which of the queries the graph itself answers."""
+    return graph.find_edges(queries[:, 0], queries[:, 1], queries[:, 2]) >= 0
