@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,25 @@ _SINGLE_QUERIES = 200
 _MIN_BATCHES = 2
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """A measured stretch of work: wall time, and CPU time beside it, since a busy neighbour halves a rate."""
+
+    queries: int
+    seconds: float
+    cpu_seconds: float  # of the workers, too
+
+    @property
+    def queries_per_s(self) -> float:
+        """The rate in wall time."""
+        return self.queries / self.seconds
+
+    @property
+    def busy_cores(self) -> float:
+        """CPU seconds per wall second."""
+        return self.cpu_seconds / self.seconds
+
+
 def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bool = False) -> dict:
     """Queries per second of training and evaluating at the training horizon, latency of one query, peak memory.
 
@@ -30,7 +50,7 @@ def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bo
     )
     engine = Engine(network, dataset.graph, config)
     try:
-        report = {
+        report: dict[str, Any] = {
             "dataset": dataset.name,
             "entities": dataset.graph.n_entities,
             "edges": dataset.graph.n_edges,
@@ -60,6 +80,18 @@ def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bo
     return report
 
 
+def training_stretch(dataset: Dataset, config: Config, seconds: float) -> Stretch:
+    """Train from the initial network for so many seconds after a warm-up, and keep nothing of it."""
+    network = build_network(
+        dataset.graph.n_entities, dataset.graph.n_relations, config.model, config.run.seed
+    )
+    engine = Engine(network, dataset.graph, config)
+    try:
+        return _stretch(_training(engine, dataset, config), seconds, engine)
+    finally:
+        engine.close()
+
+
 def _training(engine: Engine, dataset: Dataset, config: Config) -> Iterator[int]:
     queries = TrainingQueries(dataset.graph, dataset.queries("train"), config)
     optimiser = Adam(engine.network, config.training)
@@ -85,15 +117,18 @@ def _asking(engine: Engine, dataset: Dataset, config: Config) -> Iterator[int]:
 def _rates(
     name: str, work: Iterator[int], seconds: float, engine: Engine, warm_up: int = _WARM_UP_BATCHES
 ) -> dict[str, float]:
+    measured = _stretch(work, seconds, engine, warm_up)
+    return {f"{name}_queries_per_s": measured.queries_per_s, f"{name}_busy_cores": measured.busy_cores}
+
+
+def _stretch(work: Iterator[int], seconds: float, engine: Engine, warm_up: int = _WARM_UP_BATCHES) -> Stretch:
     for _ in range(warm_up):
         next(work)
     cpu, start, done, batches = engine.usage().cpu_seconds, time.perf_counter(), 0, 0
     while time.perf_counter() - start < seconds or batches < _MIN_BATCHES:
         done += next(work)
         batches += 1
-    elapsed = time.perf_counter() - start
-    busy = (engine.usage().cpu_seconds - cpu) / elapsed
-    return {f"{name}_queries_per_s": done / elapsed, f"{name}_busy_cores": busy}
+    return Stretch(done, time.perf_counter() - start, engine.usage().cpu_seconds - cpu)
 
 
 def _single_query(engine: Engine, dataset: Dataset) -> dict[str, float]:

@@ -8,6 +8,7 @@ import typer
 
 from dpmpn.cli import (
     bench,
+    compare,
     complete,
     datasets,
     evaluate,
@@ -16,6 +17,7 @@ from dpmpn.cli import (
     fetch,
     import_facts,
     predict,
+    reproduce,
     serve,
     stats,
     train,
@@ -39,7 +41,7 @@ _datasets.command("fetch")(fetch.command)
 _datasets.command("stats")(stats.command)
 app.command("import")(import_facts.command)
 app.add_typer(_datasets)
-for module in (train, evaluate, predict, explain, complete, serve, bench):
+for module in (train, evaluate, predict, explain, complete, serve, reproduce, compare, bench):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 app.command("explain-eval")(explain_eval.command)
 

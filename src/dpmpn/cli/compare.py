@@ -1,0 +1,196 @@
+"""`dpmpn compare`: trains embedding models beside ours under one budget of time, and measures all alike."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpmpn.cli.output import JsonTarget, Output, table
+from dpmpn.cli.progress import Meter, duration
+from dpmpn.cli.signals import stoppable
+from dpmpn.compare.settings import EMBEDDING_MODELS
+from dpmpn.data.dataset import load_dataset
+from dpmpn.errors import ConfigError
+from dpmpn.words import counted
+
+if TYPE_CHECKING:
+    from dpmpn.compare.comparison import Comparison
+    from dpmpn.compare.entrants import Entrant
+    from dpmpn.compare.race import Standing
+
+_OWN_PER_S, _EMBEDDINGS_PER_S = 150, 1500  # queries asked, a guess before anything is measured
+_METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
+
+
+def command(
+    dataset: Annotated[
+        str, typer.Argument(metavar="DATASET", help="a name of `dpmpn datasets`, or a folder")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="folder of the results")],
+    models: Annotated[
+        str,
+        typer.Option("--models", metavar="NAMES", help="embedding models, with commas between them"),
+    ] = ",".join(EMBEDDING_MODELS),
+    budget: Annotated[
+        float, typer.Option("--budget", metavar="MINUTES", help="training time of each model")
+    ] = 15.0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed",
+            min=0,
+            max=2**32 - 1,
+            metavar="INT",
+            help="what vectors, batches and samples are drawn by",
+        ),
+    ] = 0,
+    threads: Annotated[
+        int, typer.Option("--threads", min=0, metavar="INT", help="threads to compute with; 0 = all cores")
+    ] = 0,
+    valid_queries: Annotated[
+        int,
+        typer.Option("--valid-queries", min=0, metavar="INT", help="questions of each validation; 0 = all"),
+    ] = 2000,
+    json: JsonTarget = None,
+) -> None:
+    """Compare our model with embedding models, each trained for the same time.
+
+    Equal for all: the training facts, the minutes of training, the threads,
+    the validation questions and the evaluator. It ranks filtered, over the
+    whole test set in both directions, ties at the mean of their places. Test
+    facts with an entity that no training fact names are kept.
+
+    The budget is training time on this machine alone. Eight times on the way,
+    at 1/128, 1/64, ... 1/2 and all of it, the clock stops and the model is
+    validated; the best of these is tested. Our own model always takes part,
+    with the settings that `dpmpn train` would choose.
+
+    DIR gets compare.md, compare.csv, compare.json and the curves as
+    compare.svg and compare.png. Each finished model is kept in DIR/models: the
+    same command goes on after the last one.
+
+    Example: dpmpn compare WN18RR --models rotate,complex-n3 --out comparison
+    """
+    output = Output(json)
+    if not 0 < budget < float("inf"):
+        raise ConfigError(f"'--budget' must be a number of minutes above 0, not {budget:g}")
+    names = _checked(models)
+    data = load_dataset(dataset)
+
+    from dpmpn.compare.comparison import Comparison, Conditions
+    from dpmpn.compare.race import Stopped
+
+    comparison = Comparison(Conditions(data, budget, seed, threads, valid_queries), names, out)
+    _introduce(output, comparison)
+    with stoppable() as stop:
+        shown = _Shown(output, comparison)
+        try:
+            report = comparison.run(shown.begin, shown.tell, shown.end, stop)
+        except Stopped:
+            output.say(f"Interrupted; {len(comparison.finished)} finished models are kept in {out}.")
+            output.say("The same command goes on with the next one.")
+            raise typer.Exit(stop.exit_code) from None
+        finally:
+            shown.close()
+    output.result(report, lambda: _conclude(output, comparison))
+
+
+def _checked(models: str) -> list[str]:
+    """Names that exist, with the libraries to train and draw them."""
+    from dpmpn.compare.entrants import chosen_models
+
+    names = chosen_models(models.split(","))
+    from dpmpn.compare.embedding import check_pykeen
+    from dpmpn.compare.plot import check_matplotlib
+
+    check_pykeen()
+    check_matplotlib()
+    return names
+
+
+def _introduce(output: Output, comparison: "Comparison") -> None:
+    from dpmpn.compare.race import POINTS
+
+    values, left = comparison.values, comparison.left()
+    output.say(
+        f"{values['dataset']}: {values['entities']:,} entities, {values['relations']:,} relations; triples: "
+        f"{values['train']:,} train, {values['valid']:,} valid, {values['test']:,} test"
+    )
+    for name in comparison.finished:
+        output.say(f"{name}: finished before, kept")
+    if not left:
+        return
+    training = 60 * values["budget_minutes"] * len(left)
+    asked = POINTS * len(comparison.course.validation) + 2 * values["test"]
+    measuring = sum(asked / (_OWN_PER_S if entrant.is_own else _EMBEDDINGS_PER_S) for entrant in left)
+    output.say(
+        f"{counted(len(left), 'model')} x {values['budget_minutes']:g} min on {counted(values['threads'], 'thread')}: "
+        f"{duration(training)} of training, and about {duration(measuring)} of measuring; "
+        "Ctrl-C keeps the finished ones"
+    )
+
+
+class _Shown:
+    """What a person sees of the races: a bar for each, and a line at its end."""
+
+    def __init__(self, output: Output, comparison: "Comparison") -> None:
+        self.output, self.comparison = output, comparison
+        self.meter: Meter | None = None
+        self.label = ""
+
+    def begin(self, entrant: "Entrant") -> None:
+        """Open the bar of a model."""
+        self.close()
+        self.label = entrant.label
+        self.meter = Meter(self.output, f"{entrant.label}, seconds")
+        self.meter.__enter__()
+
+    def tell(self, standing: "Standing") -> None:
+        """Move the bar: it counts seconds of training."""
+        assert self.meter is not None
+        left = max(0.0, standing.budget_seconds - standing.seconds)
+        best = "" if standing.best_mrr is None else f", best MRR {standing.best_mrr:.4f}"
+        note = f"epoch {standing.epochs:.2f}{best}, " + (standing.asking or f"ETA {duration(left)}")
+        total = math.ceil(standing.budget_seconds)
+        self.meter.show(min(int(standing.seconds), total - 1), total, note)
+
+    def end(self, entrant: "Entrant", model: dict[str, Any]) -> None:
+        """Close the bar and say how the model did, and how long the others will take."""
+        self.close()
+        result = model["result"]
+        test, done = result["test"]["both"]["realistic"], self.comparison.finished.values()
+        each = [one["result"]["seconds"] + one["result"]["evaluation_seconds"] for one in done]
+        left = len(self.comparison.left())
+        rest = f"; {left} left, about {duration(left * sum(each) / len(each))}" if left else ""
+        self.output.say(
+            f"{entrant.label}: test MRR {test['mrr']:.4f}, H@10 {test['hits_at_10']:.4f} after {result['epochs']:.2f} "
+            f"epochs, measured in {duration(result['evaluation_seconds'])}{rest}"
+        )
+
+    def close(self) -> None:
+        """Close the bar."""
+        if self.meter is not None:
+            self.meter.__exit__(None, None, None)
+            self.meter = None
+
+
+def _conclude(output: Output, comparison: "Comparison") -> None:
+    from dpmpn.compare.report import by_mrr
+
+    numbers = (*_METRICS.values(), "parameters", "epochs", "queries/s", "minutes")
+    shown = table("model", *numbers, right=numbers)
+    for model in by_mrr(list(comparison.finished.values())):
+        result = model["result"]
+        shown.add_row(
+            model["label"],
+            *(f"{100 * result['test']['both']['realistic'][metric]:.1f}" for metric in _METRICS),
+            f"{result['parameters']:,}",
+            f"{result['epochs']:.3g}",
+            f"{result['queries_per_s']:,.0f}",
+            f"{result['seconds'] / 60:.1f}",
+        )
+    output.say()
+    output.show(shown)
+    output.say()
+    output.say(f"Table and curves: {comparison.out}/compare.md and compare.svg")

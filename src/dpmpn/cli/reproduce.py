@@ -1,0 +1,108 @@
+"""`dpmpn reproduce`: makes a table or figure of the paper anew."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpmpn.cli.output import JsonTarget, Output, table
+from dpmpn.cli.progress import Meter
+from dpmpn.cli.signals import Stop, stoppable
+from dpmpn.errors import ConfigError
+
+
+def command(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="an exhibit of --list")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="folder for the exhibit, its data and its runs"),
+    ] = None,
+    list_all: Annotated[
+        bool, typer.Option("--list", help="show all exhibits and what the paper says of them")
+    ] = False,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="on the bundled graph with small settings, in a minute: to try it out"),
+    ] = False,
+    seeds: Annotated[
+        str, typer.Option("--seeds", metavar="LIST", help="seeds of the trainings, such as 0,1,2")
+    ] = "0",
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", metavar="NAME", help="make an analysis on this dataset")
+    ] = None,
+    epochs: Annotated[
+        float | None,
+        typer.Option("--epochs", metavar="NUMBER", help="of each training, instead of the paper's"),
+    ] = None,
+    max_minutes: Annotated[
+        float | None,
+        typer.Option("--max-minutes", metavar="NUMBER", help="end each training after so many minutes"),
+    ] = None,
+    runs: Annotated[
+        Path | None,
+        typer.Option(
+            "--runs", metavar="DIR", help="folder of another exhibit whose trained models serve here, too"
+        ),
+    ] = None,
+    threads: Annotated[int, typer.Option("--threads", min=0, metavar="INT", help="0 = all cores")] = 0,
+    json: JsonTarget = None,
+) -> None:
+    """Make a table or figure of the paper anew: data, table or plot, settings and command in one folder.
+
+    It says first how long it will take. Ended early, it goes on where it stopped when the same command is given again;
+    more seeds can be added that way, too. Datasets are found as `dpmpn datasets` shows.
+
+    dpmpn reproduce datasets --out exhibits/datasets
+    dpmpn reproduce wn18rr --seeds 0,1,2 --out exhibits/wn18rr
+    dpmpn reproduce horizons --epochs 0.2 --out exhibits/horizons
+    """
+    from dpmpn.reproduce.catalogue import EXHIBITS, exhibit_named
+    from dpmpn.reproduce.exhibit import Request
+    from dpmpn.reproduce.making import make
+    from dpmpn.reproduce.workshop import Interrupted, Watch
+
+    output = Output(json)
+    if list_all:
+        listed = [
+            {"name": e.name, "place": e.place, "title": e.title, "claim": e.claim} for e in EXHIBITS.values()
+        ]
+        output.result(listed, lambda: _show(output, listed))
+        return
+    if name is None or out is None:
+        raise ConfigError(
+            "name an exhibit and a folder: dpmpn reproduce NAME --out DIR; --list shows all exhibits"
+        )
+    request = Request(_numbers(seeds), quick, dataset, epochs, max_minutes, threads, runs)
+    exhibit = exhibit_named(name)
+    output.say(f"{exhibit.place}: {exhibit.title}")
+    with stoppable() as stop, Meter(output, "trained") as training, Meter(output, "asked") as asking:
+        watch = Watch(output.say, training.show_training, asking.show, stop)
+        try:
+            files = make(exhibit, request, out, watch, shlex.join(["dpmpn", *sys.argv[1:]]))
+        except Interrupted:
+            raise _ended(output, stop) from None
+    report = {"exhibit": exhibit.name, "folder": str(out), "files": [str(path) for path in files]}
+    output.result(report, lambda: [output.say(f"made {path}") for path in files])
+
+
+def _ended(output: Output, stop: Stop) -> typer.Exit:
+    output.say("Interrupted; what was done is kept. Go on by giving the same command again.")
+    return typer.Exit(stop.exit_code)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise ConfigError(
+            f"'--seeds' must be numbers with commas between them, such as 0,1,2, not '{text}'"
+        ) from error
+
+
+def _show(output: Output, listed: list[dict[str, str]]) -> None:
+    shown = table("name", "in the paper", "what it shows")
+    for exhibit in listed:
+        shown.add_row(exhibit["name"], exhibit["place"], exhibit["title"])
+    output.show(shown)

@@ -1,0 +1,118 @@
+"""The result of a comparison as files: everything as JSON, the table as CSV and Markdown, the curves as a drawing."""
+
+import csv
+import io
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dpmpn.compare.plot import draw_curves
+from dpmpn.files import write_json, write_whole
+from dpmpn.reproduce.markdown import percent, table
+from dpmpn.reproduce.published import PublishedRow, published_rows
+
+NAME = "compare"
+_FORMAT, _VERSION = "dpmpn-compare", 1
+_METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
+_WITHOUT_LIBRARY = (
+    "neurallp",
+    "minerva",
+    "mwalk",
+    "deeppath",
+)  # no kept implementation could be trained here
+
+
+def write_report(out: Path, conditions: dict[str, Any], models: list[dict[str, Any]]) -> dict[str, Any]:
+    """Write compare.json, .csv, .md, .svg and .png; what the first holds."""
+    published = _published(conditions["dataset"])
+    report = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "conditions": conditions,
+        "models": [_plain(model) for model in models],
+        "published": [asdict(row) for row in published],
+    }
+    write_json(out / f"{NAME}.json", report)
+    _write_text(out / f"{NAME}.csv", _csv(models, published))
+    _write_text(out / f"{NAME}.md", markdown(conditions, models, published))
+    draw_curves(conditions, models, out / NAME)
+    return report
+
+
+def markdown(conditions: dict[str, Any], models: list[dict[str, Any]], published: list[PublishedRow]) -> str:
+    """The table, best MRR first, then published figures; and the sentence that says how it was made."""
+    columns = ["model", *_METRICS.values(), "MRR, ties worst to best", "parameters", "epochs", "queries/s"]
+    rows = [_row(model) for model in by_mrr(models)]
+    rows += [
+        [f"{row.system} (published)", *map(row.shown, _METRICS), *["-"] * 5, row.source] for row in published
+    ]
+    return (
+        f"# {conditions['dataset']}: models trained for {conditions['budget_minutes']:g} minutes each\n\n"
+        f"{_how(conditions)}\n\n" + table([*columns, "minutes (CPU)", "figures"], rows)
+    )
+
+
+def by_mrr(models: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Models with the best test MRR first."""
+    return sorted(models, key=lambda model: -model["result"]["test"]["both"]["realistic"]["mrr"])
+
+
+def _how(conditions: dict[str, Any]) -> str:
+    test, threads = conditions["test"], conditions["threads"]
+    return (
+        f"Whole test set: {test:,} triples asked in both directions, filtered ranks, ties at the mean of their places, "
+        f"in percent. Training on {threads} thread{'s' * (threads != 1)}, seed {conditions['seed']}; the best of 8 "
+        "validations is tested, and no clock runs while a model is measured. In brackets: processor minutes."
+    )
+
+
+def _row(model: dict[str, Any]) -> list[str]:
+    result, both = model["result"], model["result"]["test"]["both"]
+    label = f"**{model['label']}**" if model["is_own"] else model["label"]
+    return [
+        label,
+        *(percent(both["realistic"][metric]) for metric in _METRICS),
+        f"{percent(both['pessimistic']['mrr'])} to {percent(both['optimistic']['mrr'])}",
+        f"{result['parameters']:,}",
+        f"{result['epochs']:.3g}",
+        f"{result['queries_per_s']:,.0f}",
+        f"{result['seconds'] / 60:.1f} ({result['cpu_seconds'] / 60:.1f})",
+        "trained here",
+    ]
+
+
+def _csv(models: list[dict[str, Any]], published: list[PublishedRow]) -> str:
+    """One line a model; scores in percent."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    numbers = ("parameters", "epochs", "queries_per_s", "seconds", "cpu_seconds", "validation_mrr")
+    writer.writerow(["model", *_METRICS, *numbers, "figures"])
+    for model in by_mrr(models):
+        result = model["result"]
+        scores = [f"{100 * result['test']['both']['realistic'][metric]:.2f}" for metric in _METRICS]
+        values = [f"{result[key]:.6g}" if key != "parameters" else result[key] for key in numbers[:-1]]
+        writer.writerow(
+            [model["name"], *scores, *values, f"{100 * result['best']['mrr']:.2f}", "trained here"]
+        )
+    for row in published:
+        scores = ["" if (value := getattr(row, metric)) is None else f"{value:.2f}" for metric in _METRICS]
+        writer.writerow([row.system, *scores, *[""] * len(numbers), row.source])
+    return text.getvalue()
+
+
+def _published(dataset: str) -> list[PublishedRow]:
+    """Figures of systems that cannot be trained here, as their papers give them."""
+    return [
+        row
+        for row in published_rows(dataset)
+        if "".join(filter(str.isalnum, row.system.lower())) in _WITHOUT_LIBRARY
+    ]
+
+
+def _plain(model: dict[str, Any]) -> dict[str, Any]:
+    """A model's file without what the report says once."""
+    return {key: value for key, value in model.items() if key not in ("format", "version", "conditions")}
+
+
+def _write_text(path: Path, text: str) -> None:
+    write_whole(path, lambda temporary: temporary.write_bytes(text.encode()))

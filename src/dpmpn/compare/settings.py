@@ -1,0 +1,64 @@
+"""What each embedding model is trained with: one table, made for minutes on a few cores and not for days on a GPU."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class EmbeddingSettings:
+    """One row of the table. A query asks for the tail or for the head of a training triple."""
+
+    pykeen_model: str  # class of pykeen.models
+    dimension: int  # of an entity's vector; complex numbers where the model has them
+    negatives: int | None  # entities drawn for each query; None: the loss takes all of them
+    batch_size: int  # queries
+    optimiser: str  # Adam or Adagrad
+    learning_rate: float
+    inverse_relations: bool  # heads are asked as tails of an inverse relation with a vector of its own
+    initial_scale: float | None = None  # standard deviation of the first vectors; None: as PyKEEN draws them
+    margin: float | None = None  # of the self-adversarial loss; None: the loss is a cross-entropy
+    n3: float = 0.0  # weight of the N3 regulariser
+    options: dict[str, Any] = field(default_factory=dict)  # of the PyKEEN class
+
+    @property
+    def loss(self) -> str:
+        """The loss in words."""
+        if self.negatives is None:
+            return "cross-entropy over all entities"
+        if self.margin is None:
+            return f"cross-entropy over the answer and {self.negatives} drawn entities"
+        return f"self-adversarial, {self.negatives} drawn entities, margin {self.margin:g}"
+
+    @property
+    def regulariser(self) -> str:
+        """What keeps the vectors small, in words."""
+        return f"N3, weight {self.n3:g}" if self.n3 else "none"
+
+
+# PyKEEN's defaults are for the margin losses of the first papers, which need vectors of length 1.
+_FREE: dict[str, Any] = {"entity_constrainer": None}
+# PyKEEN's would count every vector that is looked up, all entities included.
+_NO_REGULARISER: dict[str, Any] = {"regularizer": None}
+
+# In a row: the model, its dimension, drawn entities, batch size, optimiser, learning rate, inverse relations.
+EMBEDDING_MODELS: dict[str, EmbeddingSettings] = {
+    "transe": EmbeddingSettings(
+        "TransE", 100, 32, 512, "Adam", 0.02, False, margin=6.0, options={"scoring_fct_norm": 2} | _FREE
+    ),
+    "transr": EmbeddingSettings(
+        "TransR", 32, 16, 512, "Adam", 0.02, False, margin=1.0, options={"relation_dim": 32} | _FREE
+    ),
+    "distmult": EmbeddingSettings(
+        "DistMult", 100, 128, 512, "Adam", 0.01, True, options=_FREE | _NO_REGULARISER
+    ),
+    "conve": EmbeddingSettings("ConvE", 100, 128, 512, "Adam", 0.003, True),
+    "complex": EmbeddingSettings(
+        "ComplEx", 50, 128, 512, "Adam", 0.01, False, initial_scale=0.01, options=_NO_REGULARISER
+    ),
+    "hole": EmbeddingSettings("HolE", 100, 128, 512, "Adam", 0.01, False, options=_FREE),
+    "rotate": EmbeddingSettings("RotatE", 50, 32, 512, "Adam", 0.02, False, margin=6.0),
+    # As Lacroix et al. published it, but for its size.
+    "complex-n3": EmbeddingSettings(
+        "ComplEx", 50, None, 128, "Adagrad", 0.1, True, initial_scale=1e-3, n3=0.05, options=_NO_REGULARISER
+    ),
+}

@@ -1,0 +1,88 @@
+"""What an exhibit is: pieces of work whose results are kept, and the table or figure made of them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpmpn.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dpmpn.reproduce.workshop import Workshop
+
+Result = dict[str, Any]
+"""What a piece of work found, as plain values."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asked of an exhibit."""
+
+    seeds: tuple[int, ...] = (0,)
+    quick: bool = False  # on the bundled graph, in a minute
+    dataset: str | None = None  # where an analysis can be made on another one
+    epochs: float | None = None  # of each training; None = as the paper
+    max_minutes: float | None = None  # of each training
+    threads: int = 0  # 0 = all cores
+    runs: Path | None = None  # the folder of an exhibit whose trained models serve here, too
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
+            raise ConfigError(f"'--seeds' must be different numbers from 0 on, not {list(self.seeds)}")
+        for name, value in (("--epochs", self.epochs), ("--max-minutes", self.max_minutes)):
+            if value is not None and not value > 0:
+                raise ConfigError(f"'{name}' must be above 0, not {value:g}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """All but the seeds: results of other seeds can stand side by side."""
+        return {
+            "quick": self.quick,
+            "dataset": self.dataset,
+            "epochs": self.epochs,
+            "max_minutes": self.max_minutes,
+        }
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of work: done once, and left alone when the command is run again."""
+
+    name: str  # of its file of results
+    seconds: float  # about what it takes on two cores
+    work: "Callable[[Workshop], Result]"
+
+
+@dataclass(frozen=True)
+class Exhibited:
+    """What an exhibit shows."""
+
+    rows: list[dict[str, Any]]  # the data, one row per point or line; all with the same keys
+    text: str  # Markdown: the table, or what the figures show
+    figures: "Mapping[str, Figure]" = field(
+        default_factory=dict
+    )  # by the name of their files, without suffix
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or figure of the paper."""
+
+    name: str
+    title: str
+    place: str  # in the paper
+    claim: str  # what the paper says it shows
+    pieces: Callable[[Request], list[Piece]]
+    show: Callable[[Request, dict[str, Result]], Exhibited]  # from the results of all pieces, by name
+    datasets: tuple[str, ...] = ()  # that `--dataset` can name; the first is the default
+    draws: bool = False  # plots, which need matplotlib
+    trains: bool = True  # so `--epochs` and `--max-minutes` mean something
+
+    def check(self, request: Request) -> None:
+        """Refuse what this exhibit cannot do."""
+        if request.dataset is not None and request.dataset not in self.datasets:
+            use = f"use {' or '.join(self.datasets)}" if self.datasets else "leave it out"
+            raise ConfigError(f"'--dataset {request.dataset}' does not fit '{self.name}'; {use}")
+        if not self.trains and (request.epochs is not None or request.max_minutes is not None):
+            raise ConfigError(f"'{self.name}' trains nothing; leave out --epochs and --max-minutes")

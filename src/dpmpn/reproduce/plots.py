@@ -1,0 +1,54 @@
+"""How plots look and are saved: the same figure is the same file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpmpn.files import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which colour-blind readers tell apart; the dark ones first.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a8a8a")
+EMPHASIS = "#d7261e"  # what a reader should see first
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_GRID = "#e6e6e6"
+_STYLE: Any = {
+    "svg.hashsalt": "dpmpn",
+    "svg.fonttype": "path",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": _GRID,
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+}
+
+
+def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> Any:
+    """A figure (inches) and its axes, as matplotlib's `subplots` gives them."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        return figure, figure.subplots(rows, columns, **options)
+
+
+def save_plot(figure: "Figure", stem: Path) -> list[Path]:
+    """Write a figure as SVG and PNG; the files."""
+    import matplotlib
+
+    files = [stem.with_name(f"{stem.name}.{kind}") for kind in ("svg", "png")]
+    with matplotlib.rc_context(_STYLE):
+        for path in files:
+            kind = path.suffix[1:]
+            metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {}
+            write_whole(
+                path, lambda file, k=kind, m=metadata: figure.savefig(file, format=k, dpi=150, metadata=m)
+            )
+    return files
