@@ -1,6 +1,7 @@
 # make demo: install, train on the bundled graph, measure it, ask three questions and list missing facts
 # make explore: ask the demo's model in the browser, and see why (PORT=8000)
 # make test: install and run all tests
+# make docs: build the documentation, docs/_build/html/index.html
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -8,7 +9,7 @@ DEMO := runs/demo
 PORT := 8000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo explore test install postgresql chromium
+.PHONY: help demo explore test docs install postgresql chromium
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -47,3 +48,8 @@ test: install postgresql chromium
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest
+
+# A warning, such as a link that leads nowhere, is an error.
+docs: install
+	$(BIN)/python -m sphinx -W --keep-going -E -q -b html -c docs -d docs/_build/doctrees . docs/_build/html
+	@echo "docs/_build/html/index.html"

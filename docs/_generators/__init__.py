@@ -1,0 +1,1 @@
+"""Parts of the documentation that are made from the code when the site is built, so that they cannot go stale."""
