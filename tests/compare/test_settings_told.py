@@ -1,9 +1,10 @@
 """The table of settings in the documentation is the one in the code."""
 
+from itertools import product
 from pathlib import Path
 
 from dpmpn.compare.entrants import embedding_label
-from dpmpn.compare.settings import EMBEDDING_MODELS
+from dpmpn.compare.settings import EMBEDDING_MODELS, SMALL
 
 PAGE = Path(__file__).parents[2] / "docs" / "compare.md"
 COLUMNS = ("Model", "Dimension", "Loss", "Batch", "Optimiser, rate", "Regulariser", "Inverse relations")
@@ -11,13 +12,17 @@ COLUMNS = ("Model", "Dimension", "Loss", "Batch", "Optimiser, rate", "Regularise
 
 def settings_table() -> str:
     lines = [" | ".join(COLUMNS), "|".join(["---"] * len(COLUMNS))]
-    for name, settings in EMBEDDING_MODELS.items():
+    for name, size_of_graph in product(EMBEDDING_MODELS, (SMALL + 1, SMALL)):
+        is_small = size_of_graph == SMALL
+        if is_small and not EMBEDDING_MODELS[name].on_small:
+            continue
+        settings = EMBEDDING_MODELS[name].suited_to(size_of_graph)
         is_complex = settings.pykeen_model in ("ComplEx", "RotatE")
         size = f"{settings.dimension}{' complex' * is_complex}"
         if (relation_dim := settings.options.get("relation_dim")) is not None:
             size += f", relations {relation_dim}"
         cells = (
-            f"{embedding_label(name)} (`{name}`)",
+            "on small graphs" if is_small else f"{embedding_label(name)} (`{name}`)",
             size,
             settings.loss,
             f"{settings.batch_size}",
@@ -33,12 +38,3 @@ def test_documented_settings_are_those_of_the_code():
     page = PAGE.read_text("utf-8")
     told = page.partition("<!-- settings: begin -->\n")[2].partition("<!-- settings: end -->")[0]
     assert told == settings_table()
-
-
-if __name__ == "__main__":
-    page = PAGE.read_text("utf-8")
-    before, _, rest = page.partition("<!-- settings: begin -->\n")
-    after = rest.partition("<!-- settings: end -->")[2]
-    PAGE.write_text(
-        f"{before}<!-- settings: begin -->\n{settings_table()}<!-- settings: end -->{after}", "utf-8"
-    )

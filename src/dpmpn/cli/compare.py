@@ -88,8 +88,8 @@ def command(
         try:
             report = comparison.run(shown.begin, shown.tell, shown.end, stop)
         except Stopped:
-            output.say(f"Interrupted; {len(comparison.finished)} finished models are kept in {out}.")
-            output.say("The same command goes on with the next one.")
+            kept = counted(len(comparison.finished), "finished model")
+            output.say(f"Interrupted; {kept} in {out}: the same command goes on with the next one.")
             raise typer.Exit(stop.exit_code) from None
         finally:
             shown.close()

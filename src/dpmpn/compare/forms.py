@@ -21,10 +21,7 @@ class Form:
 
     def scores_of_all(self, heads: Tensor, relations: Tensor, backward: Tensor | None) -> Tensor:
         """Scores of all entities as tails, or as heads where asked backward."""  # queries x entities
-        vectors, answers = self._query(heads, relations, backward), self._real(self.entities(None))
-        if self.p is None:
-            return vectors @ answers.T
-        return -torch.cdist(vectors, answers, self.p)
+        return self._meet_all(self._query(heads, relations, backward), self._real(self.entities(None)))
 
     def scores_of_some(
         self, heads: Tensor, relations: Tensor, backward: Tensor | None, candidates: Tensor
@@ -36,6 +33,9 @@ class Form:
     def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> list[Tensor]:
         """The vectors that a regulariser keeps small."""
         return [self.entities(heads), self.relations(relations), self.entities(tails)]
+
+    def _meet_all(self, vectors: Tensor, answers: Tensor) -> Tensor:
+        return vectors @ answers.T if self.p is None else -torch.cdist(vectors, answers, self.p)
 
     def _meet(self, vectors: Tensor, answers: Tensor) -> Tensor:
         if self.p is None:
@@ -140,7 +140,7 @@ class TransR(TransE):
         for relation in relations.unique():
             rows = relations == relation
             answers = self._cut(self.entities(None) @ self.matrices(relation))
-            scores[rows] = -torch.cdist(vectors[rows], answers, self.p)
+            scores[rows] = self._meet_all(vectors[rows], answers)
         return scores
 
     def scores_of_some(
