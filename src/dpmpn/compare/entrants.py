@@ -67,12 +67,12 @@ def _own(name: str, label: str, dataset: Dataset, config: Config) -> Entrant:
 
 
 def _embedding(name: str, dataset: Dataset, seed: int, threads: int) -> Entrant:
-    settings = EMBEDDING_MODELS[name].suited_to(dataset.graph.n_entities)
+    settings = EMBEDDING_MODELS[name].suited_to(dataset.name, dataset.graph.n_entities)
 
     def make() -> "Contestant":
         from dpmpn.compare.embedding import EmbeddingModel
 
         return EmbeddingModel(dataset, settings, seed, threads)
 
-    told = {key: value for key, value in asdict(settings).items() if key != "on_small"}
+    told = {key: value for key, value in asdict(settings).items() if key not in ("on_small", "published_n3")}
     return Entrant(name, embedding_label(name), False, told, make)
