@@ -1,8 +1,7 @@
 """One model's race: trained until its time is spent, validated on the way with the clock stopped, then tested."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -76,8 +75,7 @@ class _Race:
         stop: Callable[[], bool],
     ) -> None:
         self.contestant, self.course, self.tell, self.stop = contestant, course, tell, stop
-        self.watch = _Stopwatch(contestant)
-        self.queries = 0
+        self.seconds, self.cpu_seconds, self.queries = 0.0, 0.0, 0  # of training alone
         self.curve: list[dict[str, float]] = []
         self.best: dict[str, float] | None = None
         self.best_weights: dict[str, Tensor] = {}
@@ -87,20 +85,27 @@ class _Race:
         """Train until the last validation is due, then test the best model."""
         due = [self.course.budget_seconds * 2.0**-halvings for halvings in reversed(range(POINTS))]
         while due:
-            self._check_stop()
-            with self.watch.running():
-                self.queries += self.contestant.train_batch()
-            self.tell(self._standing())
-            if self.watch.seconds >= due[0]:
-                due = [seconds for seconds in due if seconds > self.watch.seconds]
-                self._validate()
+            self._train_until(due[0])
+            due = [seconds for seconds in due if seconds > self.seconds]
+            self._validate()
         return self._result(self._test())
+
+    def _train_until(self, seconds: float) -> None:
+        """Train until the clock shows so many seconds; it runs inside batches alone."""
+        cpu = self.contestant.cpu_seconds()  # asks the system about every process: not for each batch
+        while self.seconds < seconds:
+            self._check_stop()
+            started = time.perf_counter()
+            self.queries += self.contestant.train_batch()
+            self.seconds += time.perf_counter() - started
+            self.tell(self._standing())
+        self.cpu_seconds += self.contestant.cpu_seconds() - cpu
 
     def _validate(self) -> None:
         mrr = summarise(self._ranks("validation", self.course.validation))["realistic"]["mrr"]
         point = {
-            "seconds": self.watch.seconds,
-            "cpu_seconds": self.watch.cpu_seconds,
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
             "epochs": self._epochs(),
             "mrr": mrr,
         }
@@ -133,7 +138,7 @@ class _Race:
         except ValueError as error:
             raise RunError(
                 f"the model cannot be ranked after {self._epochs():.2f} epochs ({error}): its weights have "
-                "run away; leave it out of --models, or try another --seed"
+                "run away; try another --seed, or leave an embedding model out of --models"
             ) from error
         self.evaluation_seconds += time.perf_counter() - started
         return ranks
@@ -147,33 +152,18 @@ class _Race:
 
     def _standing(self, asking: str = "") -> Standing:
         best = None if self.best is None else self.best["mrr"]
-        return Standing(self.watch.seconds, self.course.budget_seconds, self._epochs(), best, asking)
+        return Standing(self.seconds, self.course.budget_seconds, self._epochs(), best, asking)
 
     def _result(self, test: dict[str, Any]) -> dict[str, Any]:
         return {
             "parameters": self.contestant.n_parameters,
-            "seconds": self.watch.seconds,
-            "cpu_seconds": self.watch.cpu_seconds,
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
             "queries": self.queries,
-            "queries_per_s": self.queries / self.watch.seconds,
+            "queries_per_s": self.queries / self.seconds,
             "epochs": self._epochs(),
             "evaluation_seconds": self.evaluation_seconds,
             "curve": self.curve,
             "best": self.best,
             "test": test,
         }
-
-
-class _Stopwatch:
-    """Wall and processor seconds of training alone."""
-
-    def __init__(self, contestant: Contestant) -> None:
-        self.contestant, self.seconds, self.cpu_seconds = contestant, 0.0, 0.0
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Count what happens inside."""
-        wall, cpu = time.perf_counter(), self.contestant.cpu_seconds()
-        yield
-        self.seconds += time.perf_counter() - wall
-        self.cpu_seconds += self.contestant.cpu_seconds() - cpu

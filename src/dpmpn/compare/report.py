@@ -12,6 +12,7 @@ from dpmpn.reproduce.markdown import percent, table
 from dpmpn.reproduce.published import PublishedRow, published_rows
 
 NAME = "compare"
+_UNEQUAL = 1.1  # busy cores of one model over those of another
 _FORMAT, _VERSION = "dpmpn-compare", 1
 _METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
 _WITHOUT_LIBRARY = (
@@ -44,11 +45,12 @@ def markdown(conditions: dict[str, Any], models: list[dict[str, Any]], published
     columns = ["model", *_METRICS.values(), "MRR, ties worst to best", "parameters", "epochs", "queries/s"]
     rows = [_row(model) for model in by_mrr(models)]
     rows += [
-        [f"{row.system} (published)", *map(row.shown, _METRICS), *["-"] * 5, row.source] for row in published
+        [f"{row.system} (published)", *map(row.shown, _METRICS), *["-"] * 6, row.source] for row in published
     ]
     return (
         f"# {conditions['dataset']}: models trained for {conditions['budget_minutes']:g} minutes each\n\n"
-        f"{_how(conditions)}\n\n" + table([*columns, "minutes (CPU)", "figures"], rows)
+        f"{_how(conditions, models)}\n\n"
+        + table([*columns, "minutes", "busy cores", "figures"], rows, words=("figures",))
     )
 
 
@@ -57,13 +59,33 @@ def by_mrr(models: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(models, key=lambda model: -model["result"]["test"]["both"]["realistic"]["mrr"])
 
 
-def _how(conditions: dict[str, Any]) -> str:
+def _how(conditions: dict[str, Any], models: list[dict[str, Any]]) -> str:
     test, threads = conditions["test"], conditions["threads"]
+    counts = sorted({len(model["result"]["curve"]) for model in models})
+    validations = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
     return (
         f"Whole test set: {test:,} triples asked in both directions, filtered ranks, ties at the mean of their places, "
-        f"in percent. Training on {threads} thread{'s' * (threads != 1)}, seed {conditions['seed']}; the best of 8 "
-        "validations is tested, and no clock runs while a model is measured. In brackets: processor minutes."
+        f"in percent. Training on {threads} thread{'s' * (threads != 1)}, seed {conditions['seed']}; the best of "
+        f"{validations} validation{'s' * (counts[-1] > 1)} is tested, and no clock runs while a model is measured."
+        f"{_unequal(models)}"
     )
+
+
+def _unequal(models: list[dict[str, Any]]) -> str:
+    """A warning where the models did not have the machine alike."""
+    by_cores = sorted(models, key=_busy_cores)
+    least, most = by_cores[0], by_cores[-1]
+    if _busy_cores(most) <= _UNEQUAL * _busy_cores(least):
+        return ""
+    return (
+        f" **Busy cores differ**, from {_busy_cores(least):.2f} ({least['label']}) to {_busy_cores(most):.2f} "
+        f"({most['label']}): something else used the machine, or a model does not keep its threads busy."
+    )
+
+
+def _busy_cores(model: dict[str, Any]) -> float:
+    """Processor seconds for each second of training."""
+    return float(model["result"]["cpu_seconds"] / model["result"]["seconds"])
 
 
 def _row(model: dict[str, Any]) -> list[str]:
@@ -76,7 +98,8 @@ def _row(model: dict[str, Any]) -> list[str]:
         f"{result['parameters']:,}",
         f"{result['epochs']:.3g}",
         f"{result['queries_per_s']:,.0f}",
-        f"{result['seconds'] / 60:.1f} ({result['cpu_seconds'] / 60:.1f})",
+        f"{result['seconds'] / 60:.1f}",
+        f"{_busy_cores(model):.2f}",
         "trained here",
     ]
 
@@ -85,15 +108,22 @@ def _csv(models: list[dict[str, Any]], published: list[PublishedRow]) -> str:
     """One line a model; scores in percent."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    numbers = ("parameters", "epochs", "queries_per_s", "seconds", "cpu_seconds", "validation_mrr")
+    numbers = (
+        "parameters",
+        "epochs",
+        "queries_per_s",
+        "seconds",
+        "cpu_seconds",
+        "busy_cores",
+        "validation_mrr",
+    )
     writer.writerow(["model", *_METRICS, *numbers, "figures"])
     for model in by_mrr(models):
         result = model["result"]
         scores = [f"{100 * result['test']['both']['realistic'][metric]:.2f}" for metric in _METRICS]
-        values = [f"{result[key]:.6g}" if key != "parameters" else result[key] for key in numbers[:-1]]
-        writer.writerow(
-            [model["name"], *scores, *values, f"{100 * result['best']['mrr']:.2f}", "trained here"]
-        )
+        values = [f"{result[key]:.6g}" if key != "parameters" else result[key] for key in numbers[:-2]]
+        values += [f"{_busy_cores(model):.3f}", f"{100 * result['best']['mrr']:.2f}"]
+        writer.writerow([model["name"], *scores, *values, "trained here"])
     for row in published:
         scores = ["" if (value := getattr(row, metric)) is None else f"{value:.2f}" for metric in _METRICS]
         writer.writerow([row.system, *scores, *[""] * len(numbers), row.source])
