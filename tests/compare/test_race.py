@@ -9,11 +9,13 @@ import torch
 
 from dpmpn.compare import race as race_module
 from dpmpn.compare.embedding import EmbeddingModel
+from dpmpn.compare.own import OwnModel
 from dpmpn.compare.race import POINTS, Course, Stopped, race
 from dpmpn.compare.settings import EMBEDDING_MODELS
 from dpmpn.errors import DataError, RunError
 from dpmpn.evaluate.evaluator import known_answers
 from dpmpn.evaluate.ranking import Ranks, rank_targets
+from dpmpn.suitable_config import suitable_config
 
 
 class HandMade:
@@ -171,3 +173,32 @@ def test_restored_weights_score_as_before(families):
     assert not np.array_equal(contestant.scores(heads, relations), before)
     contestant.restore(kept)
     assert np.array_equal(contestant.scores(heads, relations), before)
+
+
+class Watched(HandMade):
+    """Reading the processor time takes a minute."""
+
+    def cpu_seconds(self) -> float:
+        self.clock += 60
+        return 2 * self.clock
+
+
+def test_reading_the_processor_time_takes_no_training_time(raced):
+    result = raced(Watched(seconds=1.0, best_after=30))
+    assert (result["seconds"], result["queries"]) == (128.0, 1280)
+    assert result["cpu_seconds"] == 2 * (128 + 60 * POINTS)  # it is read twice for each validation
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError(), RuntimeError("a worker failed: ZeroDivisionError")])
+@pytest.mark.parametrize("what", ["gradients", "answer"])
+def test_attention_that_cannot_be_computed_ends_the_race(families, monkeypatch, error, what):
+    def fail(*_, **__):
+        raise error
+
+    contestant = OwnModel(families, suitable_config(families)[0].replace(threads=1))
+    monkeypatch.setattr(contestant.engine, what, fail)
+    try:
+        with pytest.raises(RunError, match="run away"):
+            race(contestant, Course(families, 1e-4, 0, 0))
+    finally:
+        contestant.close()

@@ -1,5 +1,8 @@
 """This project's own model as a contestant: the same engine and optimiser as `dpmpn train`, batch by batch."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from torch import Tensor
 
@@ -12,7 +15,7 @@ from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import Ranks
 from dpmpn.model.engine import Engine
 from dpmpn.train.batches import TrainingQueries
-from dpmpn.train.failed_batch import is_finite
+from dpmpn.train.failed_batch import is_division_by_zero, is_finite
 from dpmpn.train.optimiser import Adam
 from dpmpn.train.placing import placed_network
 
@@ -40,16 +43,18 @@ class OwnModel:
     def train_batch(self) -> int:
         """Learn from the next queries of a random order; how many there were."""
         batch, targets = self.queries.at(self.position, self.config.training.batch_size)
-        gradients = self.engine.gradients(batch, targets)
+        with self._failing_in_words():
+            gradients = self.engine.gradients(batch, targets)
         if not is_finite(gradients):
-            raise RunError(f"the loss or its gradient is not finite after {self.position:,} queries")
+            raise self._failure("the loss or its gradient is not finite")
         self.optimiser.step(gradients)
         self.position += len(batch)
         return len(batch)
 
     def rank(self, queries: np.ndarray, known: KnownAnswers, progress: Tick) -> Ranks:
         """Filtered ranks among all entities; those that no attention reached tie behind the others."""
-        return rank_queries(self.engine, known, queries, progress=progress)
+        with self._failing_in_words():
+            return rank_queries(self.engine, known, queries, progress=progress)
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of everything that was learnt."""
@@ -66,3 +71,18 @@ class OwnModel:
     def close(self) -> None:
         """End the engine's workers."""
         self.engine.close()
+
+    @contextmanager
+    def _failing_in_words(self) -> Iterator[None]:
+        """With weights far too large a softmax of attention divides by zero."""
+        try:
+            yield
+        except (ZeroDivisionError, RuntimeError) as error:
+            if not is_division_by_zero(error):
+                raise
+            raise self._failure("attention cannot be computed") from error
+
+    def _failure(self, what: str) -> RunError:
+        return RunError(
+            f"{what} after {self.position:,} queries: the weights have run away; try another --seed"
+        )
