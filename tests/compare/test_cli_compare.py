@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from dpmpn.cli.main import run
 from dpmpn.compare.comparison import Comparison, Conditions
 from dpmpn.compare.race import Stopped
-from dpmpn.errors import DataError
+from dpmpn.errors import DataError, RunError
 from dpmpn.reproduce.published import PublishedRow
 
 FAST = ["--models", "distmult,transe", "--budget", "0.005", "--threads", "1"]
@@ -57,7 +58,8 @@ def test_writes_everything_and_goes_on(call, folder, tmp_path):
         assert result["test"]["both"]["queries"] == 6
         assert 0 < result["test"]["both"]["realistic"]["mrr"] <= 1
         assert result["curve"][-1]["seconds"] == result["seconds"]
-        assert model["machine"]["cores"] >= 1 and model["machine"]["pykeen"]
+        assert model["machine"]["cores"] >= 1 and model["versions"]["torch"]
+        assert ("pykeen" in model["versions"]) is not model["is_own"]
     with (out / "compare.csv").open() as file:
         rows = list(csv.DictReader(file))
     best_first = [float(row["mrr"]) for row in rows]
@@ -128,6 +130,30 @@ def test_without_pykeen_it_says_how_to_get_it(call, folder, tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, "pykeen", None)
     code, said = call(folder, "--out", tmp_path / "out", *FAST)
     assert code == 2 and "pip install 'dpmpn[baselines]'" in said
+
+
+def test_our_model_alone_needs_no_pykeen(call, folder, tmp_path, monkeypatch):
+    version = metadata.version
+    monkeypatch.setitem(sys.modules, "pykeen.models", None)
+    monkeypatch.setattr(metadata, "version", lambda name: version({"pykeen": "not there"}.get(name, name)))
+    code, said = call(
+        folder, "--out", tmp_path / "out", "--models", "", "--budget", "0.002", "--threads", "1"
+    )
+    assert code == 0, said
+    assert "| **DPMPN** |" in (tmp_path / "out" / "compare.md").read_text()
+
+
+def test_models_added_later_join_the_earlier_ones(families, tmp_path):
+    conditions = Conditions(families, 0.002, 0, 1, 0)
+    Comparison(conditions, ["transe"], tmp_path).run()
+    earlier = (tmp_path / "models" / "transe.json").read_bytes()
+    report = Comparison(conditions, ["distmult"], tmp_path).run()
+    assert {model["name"] for model in report["models"]} == {"dpmpn", "distmult", "transe"}
+    assert "| TransE |" in (tmp_path / "compare.md").read_text()
+    assert (tmp_path / "models" / "transe.json").read_bytes() == earlier
+    (tmp_path / "models" / "dpmpn.json").unlink()
+    with pytest.raises(RunError, match=r"transe\.json was made with seed = 0, now it is 1"):
+        Comparison(replace(conditions, seed=1), ["rotate"], tmp_path)
 
 
 def test_one_way_tasks_are_refused(families):

@@ -29,6 +29,12 @@ def test_validations_are_counted(counts, told):
     assert told in markdown(CONDITIONS, [model("A", counts[0]), model("B", counts[1])], [])
 
 
+def test_numbers_stand_to_the_right_and_words_to_the_left():
+    columns, bars = markdown(CONDITIONS, [model("A")], []).splitlines()[-3:-1]
+    aligned = dict(zip(columns.strip("| ").split(" | "), bars.strip("| ").split(" | "), strict=True))
+    assert [column for column, bar in aligned.items() if bar == "---"] == ["model", "figures"]
+
+
 def test_busy_cores_are_shown_and_told_where_they_differ():
     alike = markdown(CONDITIONS, [model("A", cores=1.9), model("B", cores=2.0)], [])
     assert "| 2.0 | 1.90 | trained here |" in alike and "Busy cores differ" not in alike

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dpmpn.compare.race import Standing
 
 _OWN_PER_S, _EMBEDDINGS_PER_S = 150, 1500  # queries asked, a guess before anything is measured
-_METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
 
 
 def command(
@@ -30,7 +29,9 @@ def command(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="folder of the results")],
     models: Annotated[
         str,
-        typer.Option("--models", metavar="NAMES", help="embedding models, with commas between them"),
+        typer.Option(
+            "--models", metavar="NAMES", help='embedding models, with commas between them; "" = none'
+        ),
     ] = ",".join(EMBEDDING_MODELS),
     budget: Annotated[
         float, typer.Option("--budget", metavar="MINUTES", help="training time of each model")
@@ -68,7 +69,7 @@ def command(
 
     DIR gets compare.md, compare.csv, compare.json and the curves as
     compare.svg and compare.png. Each finished model is kept in DIR/models: the
-    same command goes on after the last one.
+    same command goes on after the last one, and other --models join them.
 
     Example: dpmpn compare WN18RR --models rotate,complex-n3 --out comparison
     """
@@ -102,10 +103,11 @@ def _checked(models: str) -> list[str]:
 
     names = chosen_models(models.split(","))
     from dpmpn.compare.embedding import check_pykeen
-    from dpmpn.compare.plot import check_matplotlib
+    from dpmpn.reproduce.making import check_plotting
 
-    check_pykeen()
-    check_matplotlib()
+    if names:
+        check_pykeen()
+    check_plotting()
     return names
 
 
@@ -176,15 +178,15 @@ class _Shown:
 
 
 def _conclude(output: Output, comparison: "Comparison") -> None:
-    from dpmpn.compare.report import by_mrr
+    from dpmpn.compare.report import METRICS, by_mrr
 
-    numbers = (*_METRICS.values(), "parameters", "epochs", "queries/s", "minutes")
+    numbers = (*METRICS.values(), "parameters", "epochs", "queries/s", "minutes")
     shown = table("model", *numbers, right=numbers)
     for model in by_mrr(list(comparison.finished.values())):
         result = model["result"]
         shown.add_row(
             model["label"],
-            *(f"{100 * result['test']['both']['realistic'][metric]:.1f}" for metric in _METRICS),
+            *(f"{100 * result['test']['both']['realistic'][metric]:.1f}" for metric in METRICS),
             f"{result['parameters']:,}",
             f"{result['epochs']:.3g}",
             f"{result['queries_per_s']:,.0f}",

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from dpmpn.compare.entrants import Entrant, entrants
-from dpmpn.compare.machine import machine
 from dpmpn.compare.race import Course, Standing, race
 from dpmpn.compare.report import write_report
+from dpmpn.compare.settings import EMBEDDING_MODELS
 from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.errors import DataError, RunError
 from dpmpn.files import check_version, read_json, write_json
+from dpmpn.provenance import machine, versions
 from dpmpn.train.lock import holding
 
 MODELS = "models"
@@ -57,7 +58,7 @@ class Conditions:
 
 
 class Comparison:
-    """Models under the same conditions, with their results in a folder."""
+    """Models under the same conditions, with their results in a folder; those it holds already take part."""
 
     def __init__(self, conditions: Conditions, models: Sequence[str], out: Path) -> None:
         self.conditions, self.out = conditions, out
@@ -65,7 +66,8 @@ class Comparison:
         self.course = Course(
             conditions.dataset, conditions.budget_minutes, conditions.validation_queries, conditions.seed
         )
-        self.entrants = entrants(conditions.dataset, models, conditions.seed, conditions.threads)
+        before = [name for name in EMBEDDING_MODELS if self._file(name).exists()]
+        self.entrants = entrants(conditions.dataset, [*models, *before], conditions.seed, conditions.threads)
         self.finished: dict[str, dict[str, Any]] = {}
         for entrant in self.entrants:
             if (found := self._kept(entrant)) is not None:
@@ -116,15 +118,16 @@ class Comparison:
             "is_own": entrant.is_own,
             "conditions": self.values,
             "settings": entrant.settings,
+            "versions": versions() if entrant.is_own else versions("pykeen"),
             "machine": machine(),
             "result": result,
         }
-        write_json(self._file(entrant), kept)
+        write_json(self._file(entrant.name), kept)
         return kept
 
     def _kept(self, entrant: Entrant) -> dict[str, Any] | None:
         """The result of an earlier call, if it was made under the same conditions."""
-        path = self._file(entrant)
+        path = self._file(entrant.name)
         if not path.exists():
             return None
         kept = read_json(path, _REMOVE)
@@ -137,8 +140,8 @@ class Comparison:
             raise RunError(f"{path} holds no result; {_REMOVE}")
         return kept
 
-    def _file(self, entrant: Entrant) -> Path:
-        return self.out / MODELS / f"{entrant.name}.json"
+    def _file(self, name: str) -> Path:
+        return self.out / MODELS / f"{name}.json"
 
     def _write_report(self) -> dict[str, Any]:
         finished = [self.finished[e.name] for e in self.entrants if e.name in self.finished]

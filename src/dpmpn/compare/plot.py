@@ -4,16 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from dpmpn.compare.race import POINTS
-from dpmpn.errors import DataError
 from dpmpn.reproduce.plots import COLOURS, EMPHASIS, MARKERS, new_figure, save_plot
-
-
-def check_matplotlib() -> None:
-    """Refuse to begin without the library that draws."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise DataError("comparing draws curves: pip install 'dpmpn[baselines]'") from error
 
 
 def draw_curves(conditions: dict[str, Any], models: list[dict[str, Any]], stem: Path) -> None:

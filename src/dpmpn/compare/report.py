@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from dpmpn.compare.plot import draw_curves
-from dpmpn.files import write_json, write_whole
+from dpmpn.files import write_json
+from dpmpn.reproduce.making import write_text
 from dpmpn.reproduce.markdown import percent, table
 from dpmpn.reproduce.published import PublishedRow, published_rows
 
 NAME = "compare"
 _UNEQUAL = 1.1  # busy cores of one model over those of another
 _FORMAT, _VERSION = "dpmpn-compare", 1
-_METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
+METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
 _WITHOUT_LIBRARY = (
     "neurallp",
     "minerva",
@@ -34,18 +35,18 @@ def write_report(out: Path, conditions: dict[str, Any], models: list[dict[str, A
         "published": [asdict(row) for row in published],
     }
     write_json(out / f"{NAME}.json", report)
-    _write_text(out / f"{NAME}.csv", _csv(models, published))
-    _write_text(out / f"{NAME}.md", markdown(conditions, models, published))
+    write_text(out / f"{NAME}.csv", _csv(models, published))
+    write_text(out / f"{NAME}.md", markdown(conditions, models, published))
     draw_curves(conditions, models, out / NAME)
     return report
 
 
 def markdown(conditions: dict[str, Any], models: list[dict[str, Any]], published: list[PublishedRow]) -> str:
     """The table, best MRR first, then published figures; and the sentence that says how it was made."""
-    columns = ["model", *_METRICS.values(), "MRR, ties worst to best", "parameters", "epochs", "queries/s"]
+    columns = ["model", *METRICS.values(), "MRR, ties worst to best", "parameters", "epochs", "queries/s"]
     rows = [_row(model) for model in by_mrr(models)]
     rows += [
-        [f"{row.system} (published)", *map(row.shown, _METRICS), *["-"] * 6, row.source] for row in published
+        [f"{row.system} (published)", *map(row.shown, METRICS), *["-"] * 6, row.source] for row in published
     ]
     return (
         f"# {conditions['dataset']}: models trained for {conditions['budget_minutes']:g} minutes each\n\n"
@@ -93,7 +94,7 @@ def _row(model: dict[str, Any]) -> list[str]:
     label = f"**{model['label']}**" if model["is_own"] else model["label"]
     return [
         label,
-        *(percent(both["realistic"][metric]) for metric in _METRICS),
+        *(percent(both["realistic"][metric]) for metric in METRICS),
         f"{percent(both['pessimistic']['mrr'])} to {percent(both['optimistic']['mrr'])}",
         f"{result['parameters']:,}",
         f"{result['epochs']:.3g}",
@@ -117,15 +118,15 @@ def _csv(models: list[dict[str, Any]], published: list[PublishedRow]) -> str:
         "busy_cores",
         "validation_mrr",
     )
-    writer.writerow(["model", *_METRICS, *numbers, "figures"])
+    writer.writerow(["model", *METRICS, *numbers, "figures"])
     for model in by_mrr(models):
         result = model["result"]
-        scores = [f"{100 * result['test']['both']['realistic'][metric]:.2f}" for metric in _METRICS]
+        scores = [f"{100 * result['test']['both']['realistic'][metric]:.2f}" for metric in METRICS]
         values = [f"{result[key]:.6g}" if key != "parameters" else result[key] for key in numbers[:-2]]
         values += [f"{_busy_cores(model):.3f}", f"{100 * result['best']['mrr']:.2f}"]
         writer.writerow([model["name"], *scores, *values, "trained here"])
     for row in published:
-        scores = ["" if (value := getattr(row, metric)) is None else f"{value:.2f}" for metric in _METRICS]
+        scores = ["" if (value := getattr(row, metric)) is None else f"{value:.2f}" for metric in METRICS]
         writer.writerow([row.system, *scores, *[""] * len(numbers), row.source])
     return text.getvalue()
 
@@ -142,7 +143,3 @@ def _published(dataset: str) -> list[PublishedRow]:
 def _plain(model: dict[str, Any]) -> dict[str, Any]:
     """A model's file without what the report says once."""
     return {key: value for key, value in model.items() if key not in ("format", "version", "conditions")}
-
-
-def _write_text(path: Path, text: str) -> None:
-    write_whole(path, lambda temporary: temporary.write_bytes(text.encode()))
