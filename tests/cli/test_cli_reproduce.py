@@ -1,9 +1,12 @@
 """`dpmpn reproduce` as a user meets it."""
 
 import json
+import re
+from inspect import signature
 
 import pytest
 
+from dpmpn.cli.reproduce import command
 from dpmpn.reproduce.catalogue import EXHIBITS
 
 
@@ -11,6 +14,22 @@ def test_the_list_has_every_exhibit(call):
     listed = json.loads(call("reproduce", "--list", "--json", "-").out)
     assert [exhibit["name"] for exhibit in listed] == list(EXHIBITS)
     assert all(exhibit["claim"].endswith(".") for exhibit in listed)
+
+
+def test_the_list_shows_what_the_paper_says(call):
+    shown = call("reproduce", "--list").out
+    assert all(exhibit.claim in " ".join(shown.split()) for exhibit in EXHIBITS.values())
+    names = [line.split()[0] for line in shown.splitlines() if not line.startswith(" ")]
+    assert names == list(EXHIBITS)
+    assert all(len(line) <= 80 for line in shown.splitlines() if not line.startswith(" "))
+
+
+def test_the_help_names_the_exhibits_that_take_a_dataset():
+    option = signature(command).parameters["dataset"].annotation.__metadata__[0]
+    words = set(re.findall(r"[\w-]+", option.help))
+    taking = {name for name, exhibit in EXHIBITS.items() if len(exhibit.datasets) > 1}
+    assert words & set(EXHIBITS) == taking
+    assert {"WN18RR", "FB15K-237", "YAGO3-10-quarter"} <= words
 
 
 def test_an_exhibit_is_made_and_said_where(call, tmp_path):
@@ -28,8 +47,10 @@ def test_an_exhibit_is_made_and_said_where(call, tmp_path):
         (["reproduce", "datasets"], "--out"),
         (["reproduce", "convergance", "--out", "x"], "convergence"),
         (["reproduce", "datasets", "--out", "x", "--seeds", "one"], "'one'"),
-        (["reproduce", "datasets", "--out", "x", "--epochs", "2"], "trains nothing"),
+        (["reproduce", "datasets", "--out", "x", "--epochs", "2"], "no trainings that could be shortened"),
         (["reproduce", "wn18rr", "--out", "x", "--dataset", "mine"], "use WN18RR"),
+        (["reproduce", "wn18", "--quick", "--out", "x", "--runs", "nowhere"], "nowhere has no folder 'runs'"),
+        (["reproduce", "time-cost", "--out", "x", "--runs", "nowhere"], "leave out --runs"),
     ],
 )
 def test_mistakes_are_one_line(arguments, said, tmp_path, monkeypatch, call):

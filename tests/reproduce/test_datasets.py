@@ -96,5 +96,5 @@ def test_the_user_can_end_it(tmp_path: Path):
 
 
 def test_what_only_trainings_have_is_refused():
-    with pytest.raises(ConfigError, match="trains nothing"):
+    with pytest.raises(ConfigError, match="no trainings that could be shortened"):
         DATASETS.check(Request(epochs=1))

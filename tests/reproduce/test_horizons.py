@@ -1,16 +1,21 @@
 """One horizon varied at a time: which runs there are, and which of them stand in which panel."""
 
+from pathlib import Path
+
 import pytest
 from made_analysis import Made, files_of, made, scored
 
 from dpmpn.config import Horizon, load_preset
+from dpmpn.model.engine import Engine
 from dpmpn.reproduce.exhibit import Request
 from dpmpn.reproduce.horizons import HORIZONS, visited_nodes
 from dpmpn.reproduce.settings import config_for, dataset_named
 from dpmpn.reproduce.variations import VARIED, by_value, described, setting, standard_config, variations
+from dpmpn.reproduce.workshop import Interrupted, Watch, Workshop
 from dpmpn.run_folder import RunFolder
 
 FULL = Request()
+WORKSHOP = Workshop(Path("unused"), Request(quick=True, threads=1))
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +81,32 @@ def test_runs_are_trained_and_asked_with_the_varied_value(exhibit):
 
 def test_subgraphs_are_measured_within_their_bound(exhibit):
     run = RunFolder.open(exhibit.folder / "runs" / "countries-seed0-attending-to-10")
-    nodes = visited_nodes(run, dataset_named("countries"))
+    nodes = visited_nodes(WORKSHOP, run, dataset_named("countries"))
     bound = run.config.horizon.bound(run.config.model.n_steps_in_agnn)
     assert bound is not None
     assert 1 < nodes <= bound
     assert nodes == exhibit.data()["results"][run.path.name]["visited_nodes"]
+
+
+def test_measuring_subgraphs_takes_the_threads_asked_for_and_can_be_ended(exhibit, monkeypatch):
+    run = RunFolder.open(exhibit.folder / "runs" / "countries-seed0-standard")
+    made_with, closed = [], []
+
+    class Noted(Engine):
+        def __init__(self, network, graph, config):
+            made_with.append(config.run.threads)
+            super().__init__(network, graph, config)
+
+        def close(self):
+            closed.append(self)
+            super().close()
+
+    monkeypatch.setattr("dpmpn.model.engine.Engine", Noted)
+    ended = Workshop(exhibit.folder, Request(quick=True, threads=3), Watch(stop=lambda: True))
+    with pytest.raises(Interrupted):
+        visited_nodes(ended, run, dataset_named("countries"))
+    assert made_with == [3]
+    assert len(closed) == 1
 
 
 def test_made_again_nothing_is_done_anew(exhibit):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,11 +90,94 @@ def test_a_broken_result_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"seeds": ()}, {"seeds": (1, 1)}, {"seeds": (-1,)}, {"epochs": 0}, {"max_minutes": float("nan")}],
+    [
+        {"seeds": ()},
+        {"seeds": (1, 1)},
+        {"seeds": (-1,)},
+        {"epochs": 0},
+        {"max_minutes": float("nan")},
+        {"runs": Path("x"), "epochs": 1},
+        {"runs": Path("x"), "max_minutes": 1},
+    ],
 )
 def test_odd_requests_are_refused(options: dict) -> None:
     with pytest.raises(ConfigError):
         Request(**options)
+
+
+def test_the_default_dataset_need_not_be_named(tmp_path: Path) -> None:
+    counted = Counted()
+    exhibit = replace(counted.exhibit, datasets=("WN18RR", "FB15K-237"))
+    make(exhibit, Request(dataset="WN18RR"), tmp_path / "x", Watch(), "x")
+    make(exhibit, Request(), tmp_path / "x", Watch(), "x")
+    assert len(counted.made) == 2
+    with pytest.raises(RunError, match="other options"):
+        make(exhibit, Request(dataset="FB15K-237"), tmp_path / "x", Watch(), "x")
+
+
+def test_the_place_is_that_of_the_dataset(tmp_path: Path) -> None:
+    exhibit = replace(Counted().exhibit, datasets=("WN18RR", "FB15K-237"), places={"FB15K-237": "Figure 99"})
+    first, *_ = make(exhibit, Request(), tmp_path / "x", Watch(), "x")
+    other, *_ = make(exhibit, Request(dataset="FB15K-237"), tmp_path / "y", Watch(), "x")
+    assert "Table 0. The paper:" in first.read_text()
+    assert "Figure 99. The paper:" in other.read_text()
+    assert json.loads((tmp_path / "y/exhibit.json").read_text())["place"] == "Figure 99"
+
+
+def test_the_first_command_is_kept_and_others_follow_it(tmp_path: Path) -> None:
+    for command, seeds in (("first", (0,)), ("second", (0, 1)), ("first", (0,)), ("second", (0, 1))):
+        text = make(Counted().exhibit, Request(seeds=seeds), tmp_path / "x", Watch(), command)[0].read_text()
+    record = json.loads((tmp_path / "x/exhibit.json").read_text())
+    assert (record["command"], record["commands"]) == ("first", ["second"])
+    assert "Made by `first` and `second`." in text
+
+
+def test_each_piece_says_what_made_it_and_the_exhibit_where_that_differs(tmp_path: Path) -> None:
+    files = make(Counted().exhibit, Request(), tmp_path / "x", Watch(), "x")
+    path = tmp_path / "x/results/one-seed0.json"
+    result = json.loads(path.read_text())
+    assert result["versions"]["dpmpn"] and result["machine"]["cores"]
+    assert "different" not in files[0].read_text()
+    result["versions"]["dpmpn"], result["machine"]["processor"] = "0.0.1", "abacus"
+    path.write_text(json.dumps(result))
+    make(Counted().exhibit, Request(), tmp_path / "x", Watch(), "x")
+    assert "made by different versions of dpmpn: 0.0.1 and " in files[0].read_text()
+    assert "made on different processors: " in files[0].read_text()
+
+
+def test_a_folder_of_an_older_version_can_be_gone_on_with(tmp_path: Path) -> None:
+    make(Counted().exhibit, Request(), tmp_path / "x", Watch(), "x")
+    manifest, result = tmp_path / "x/exhibit.json", tmp_path / "x/results/one-seed0.json"
+    older = json.loads(manifest.read_text())
+    del older["request"]["runs"]
+    manifest.write_text(json.dumps(older))
+    result.write_text(json.dumps({"length": 9, "wall_seconds": 1.0}))
+    again = Counted()
+    files = make(again.exhibit, Request(), tmp_path / "x", Watch(), "x")
+    assert again.made == []
+    assert "different" not in files[0].read_text()
+
+
+def test_runs_of_another_exhibit_are_remembered(tmp_path: Path) -> None:
+    (tmp_path / "lent/runs").mkdir(parents=True)
+    make(Counted().exhibit, Request(runs=tmp_path / "lent"), tmp_path / "x", Watch(), "x")
+    record = json.loads((tmp_path / "x/exhibit.json").read_text())
+    assert record["request"]["runs"] == str(tmp_path / "lent")
+    with pytest.raises(RunError, match="other options"):
+        make(Counted().exhibit, Request(), tmp_path / "x", Watch(), "x")
+
+
+def test_a_folder_without_runs_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="has no folder 'runs'"):
+        make(Counted().exhibit, Request(runs=tmp_path), tmp_path / "x", Watch(), "x")
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_exhibit_that_needs_its_own_trainings_refuses_others(tmp_path: Path) -> None:
+    (tmp_path / "lent/runs").mkdir(parents=True)
+    with pytest.raises(ConfigError, match="leave out --runs"):
+        exhibit = replace(Counted().exhibit, takes_runs=False)
+        make(exhibit, Request(runs=tmp_path / "lent"), tmp_path / "x", Watch(), "x")
 
 
 def test_a_dataset_that_does_not_fit_is_refused(tmp_path: Path) -> None:

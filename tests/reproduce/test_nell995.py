@@ -1,15 +1,20 @@
 """The tasks of NELL995, and the quick ones made of the bundled graph."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from made_analysis import Made, files_of, made
 
 from dpmpn.errors import DataError
+from dpmpn.reproduce.attention_flow import ATTENTION_FLOW
 from dpmpn.reproduce.exhibit import Request
+from dpmpn.reproduce.making import make
 from dpmpn.reproduce.nell995 import NELL995, shortfall
+from dpmpn.reproduce.subgraphs import SUBGRAPHS
 from dpmpn.reproduce.tasks import QUICK_TASKS, TASKS, task_run
-from dpmpn.reproduce.workshop import Workshop
+from dpmpn.reproduce.workshop import Watch, Workshop
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +107,40 @@ def test_nothing_is_said_of_a_shortfall_where_there_is_none():
 def test_what_was_shortened_is_told():
     found = {task: result(task, 0, 0.9, queries=40 + 40 * (task == "worksfor")) for task in TASKS}
     text = NELL995.show(Request(epochs=1, max_minutes=1), found).text
-    assert "Trainings saw 0.5 to 1 epochs; the paper's saw 3." in text
+    assert (
+        "Trainings saw 0.5 to 1 epochs; the paper's saw 3. Ours were limited by --epochs 1 and --max-minutes 1. 20 %"
+        in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("request_made", "told"),
+    [
+        (Request(epochs=1), "one epoch; the paper's saw 3. Ours were limited by --epochs 1. 20 %"),
+        (
+            Request(max_minutes=2.5),
+            "one epoch; the paper's saw 3. Ours were limited by --max-minutes 2.5. 20 %",
+        ),
+        (Request(), "one epoch; the paper's saw 3. Ours end when 4 validations in a row are no better. 20 %"),
+        (Request(runs=Path("x")), "one epoch; the paper's saw 3. 20 %"),
+    ],
+)
+def test_what_ended_the_trainings_is_told(request_made, told):
+    found = {task: result(task, 0, 0.9, queries=80) for task in TASKS}
+    assert f"Trainings saw {told}" in NELL995.show(request_made, found).text
+
+
+def test_its_models_serve_other_exhibits_which_leave_them_as_they_are(exhibit, tmp_path):
+    lent = {path: path.read_bytes() for path in exhibit.folder.rglob("*") if path.is_file()}
+    for other in (ATTENTION_FLOW, SUBGRAPHS):
+        said: list[str] = []
+        request = Request(quick=True, threads=1, runs=exhibit.folder)
+        make(other, request, tmp_path / other.name, Watch(say=said.append), "command")
+        assert f"using in_region-seed0 of {exhibit.folder}" in said
+        assert not (tmp_path / other.name / "runs").exists()
+        result = json.loads((tmp_path / other.name / "results" / "in_region-seed0.json").read_text())
+        assert result["training"] == exhibit.data()["results"]["in_region-seed0"]["training"]
+    assert {path: path.read_bytes() for path in exhibit.folder.rglob("*") if path.is_file()} == lent
 
 
 def test_all_tasks_must_be_there_before_any_is_trained(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpmpn.cli.output import JsonTarget, Output, table
+from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.cli.progress import Meter
 from dpmpn.cli.signals import Stop, stoppable
 from dpmpn.errors import ConfigError
@@ -27,10 +27,21 @@ def command(
         typer.Option("--quick", help="on the bundled graph with small settings, in a minute: to try it out"),
     ] = False,
     seeds: Annotated[
-        str, typer.Option("--seeds", metavar="LIST", help="seeds of the trainings, such as 0,1,2")
+        str,
+        typer.Option(
+            "--seeds",
+            metavar="LIST",
+            help="seeds of the trainings, such as 0,1,2; name all that are to be shown, also those made before",
+        ),
     ] = "0",
     dataset: Annotated[
-        str | None, typer.Option("--dataset", metavar="NAME", help="make an analysis on this dataset")
+        str | None,
+        typer.Option(
+            "--dataset",
+            metavar="NAME",
+            help="WN18RR or FB15K-237 for convergence, ignn, horizons, time-cost and growth; YAGO3-10-quarter for "
+            "yago3-10",
+        ),
     ] = None,
     epochs: Annotated[
         float | None,
@@ -43,7 +54,10 @@ def command(
     runs: Annotated[
         Path | None,
         typer.Option(
-            "--runs", metavar="DIR", help="folder of another exhibit whose trained models serve here, too"
+            "--runs",
+            metavar="DIR",
+            help="folder of another exhibit whose trained models are used as they are, instead of training: "
+            "nell995's for attention-flow and subgraphs, ignn's for wn18rr, fb15k-237's for growth",
         ),
     ] = None,
     threads: Annotated[int, typer.Option("--threads", min=0, metavar="INT", help="0 = all cores")] = 0,
@@ -51,12 +65,17 @@ def command(
 ) -> None:
     """Make a table or figure of the paper anew: data, table or plot, settings and command in one folder.
 
-    It says first how long it will take. Ended early, it goes on where it stopped when the same command is given again;
-    more seeds can be added that way, too. Datasets are found as `dpmpn datasets` shows.
+    It says first how long it will take. Ended early, it goes on where it stopped when the same command comes again.
 
-    dpmpn reproduce datasets --out exhibits/datasets
-    dpmpn reproduce wn18rr --seeds 0,1,2 --out exhibits/wn18rr
-    dpmpn reproduce horizons --epochs 0.2 --out exhibits/horizons
+    Seeds can be added to a folder: --seeds 0,1,2 after --seeds 0 trains the two others and shows all three.
+
+    Datasets are found as `dpmpn datasets` shows.
+
+    Example: dpmpn reproduce wn18rr --seeds 0,1,2 --out exhibits/wn18rr
+
+    Shortened: dpmpn reproduce horizons --epochs 0.2 --out exhibits/horizons
+
+    Trained before: dpmpn reproduce subgraphs --runs exhibits/nell995 --out exhibits/subgraphs
     """
     from dpmpn.reproduce.catalogue import EXHIBITS, exhibit_named
     from dpmpn.reproduce.exhibit import Request
@@ -76,7 +95,7 @@ def command(
         )
     request = Request(_numbers(seeds), quick, dataset, epochs, max_minutes, threads, runs)
     exhibit = exhibit_named(name)
-    output.say(f"{exhibit.place}: {exhibit.title}")
+    output.say(f"{exhibit.place_of(request)}: {exhibit.title}")
     with stoppable() as stop, Meter(output, "trained") as training, Meter(output, "asked") as asking:
         watch = Watch(output.say, training.show_training, asking.show, stop)
         try:
@@ -102,7 +121,6 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _show(output: Output, listed: list[dict[str, str]]) -> None:
-    shown = table("name", "in the paper", "what it shows")
     for exhibit in listed:
-        shown.add_row(exhibit["name"], exhibit["place"], exhibit["title"])
-    output.show(shown)
+        output.say(f"{exhibit['name']:<16}{exhibit['place']:<20}{exhibit['title']}")
+        output.wrap(f"    {exhibit['claim']}", indent=4)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmpn.config import with_overrides
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.reproduce.markdown import percent, table
 from dpmpn.reproduce.tasks import (
@@ -92,20 +91,18 @@ def _pieces(request: Request) -> list[Piece]:
 
 def _measured(request: Request, task: str, seed: int, workshop: "Workshop") -> Result:
     """Train the model of a task, ask its test questions and average over them."""
-    from dpmpn.model.engine import Engine
     from dpmpn.reproduce.workshop import training_record
 
     run, dataset = task_run(workshop, request, task, seed)
     queries = dataset.queries("test")
-    config = with_overrides(run.config, {"threads": request.threads})
-    engine = Engine(run.network("best"), dataset.graph, config)
-    size = config.training.batch_size
+    size = run.config.training.batch_size
     measured = []
-    for start in range(0, len(queries), size):
-        heads, relations, _ = queries[start : start + size].T
-        _, trace = engine.trace(engine.asking_batch(heads, relations))
-        measured.append(attention_measures(trace))
-        workshop.tell(min(start + size, len(queries)), len(queries))
+    with workshop.asking(run, dataset) as engine:
+        for start in range(0, len(queries), size):
+            heads, relations, _ = queries[start : start + size].T
+            _, trace = engine.trace(engine.asking_batch(heads, relations))
+            measured.append(attention_measures(trace))
+            workshop.tell(min(start + size, len(queries)), len(queries))
     averages = np.concatenate(measured, axis=2).mean(axis=2)
     return {
         "task": task,

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from dpmpn.data.registry import known_dataset
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.reproduce.markdown import percent, table
-from dpmpn.reproduce.settings import QUICK_DATASET, dataset_named
-from dpmpn.reproduce.workshop import Interrupted, Workshop
+from dpmpn.reproduce.settings import QUICK_DATASET, SCALE_DATASET, dataset_named
+from dpmpn.reproduce.workshop import Workshop
 from dpmpn.words import listed
 
 
@@ -28,7 +28,6 @@ PAPER = {
     "YAGO3-10": Connection(0.564, 0.560, 1.75),
 }
 """As printed; the counts are in the registry of datasets."""
-_SCALE = "YAGO3-10-quarter"
 _COUNTS = ("entities", "relations", "train", "valid", "test")
 _COLUMNS = ("dataset", *_COUNTS, "PME train, %", "PME valid, %", "AL valid")
 _WHY = {
@@ -50,7 +49,7 @@ _USUAL_SECONDS = 3.0
 
 def _pieces(request: Request) -> list[Piece]:
     """A piece for each dataset that is on this machine."""
-    names = [QUICK_DATASET] if request.quick else [name for name in (*PAPER, _SCALE) if _is_here(name)]
+    names = [QUICK_DATASET] if request.quick else [name for name in (*PAPER, SCALE_DATASET) if _is_here(name)]
     return [Piece(name, _SECONDS.get(name, _USUAL_SECONDS), partial(_measure, name)) for name in names]
 
 
@@ -62,13 +61,8 @@ def _is_here(name: str) -> bool:
 def _measure(name: str, workshop: Workshop) -> Result:
     from dpmpn.data.measures.statistics import statistics
 
-    def tell_or_end(done: int, total: int) -> None:
-        if workshop.watch.stop():
-            raise Interrupted
-        workshop.watch.asking(done, total)
-
     workshop.watch.say(f"measuring {name}")
-    return statistics(dataset_named(name), progress=tell_or_end)
+    return statistics(dataset_named(name), progress=workshop.tell)
 
 
 def _show(request: Request, results: dict[str, Result]) -> Exhibited:
@@ -156,9 +150,11 @@ def _missing_told(results: dict[str, Result]) -> list[str]:
 
 
 def _scale_told(results: dict[str, Result]) -> list[str]:
-    if _SCALE not in results:
+    if SCALE_DATASET not in results:
         return []
-    return [f"{_SCALE} has a quarter of the training facts of YAGO3-10: its figures are not comparable.\n"]
+    return [
+        f"{SCALE_DATASET} has a quarter of the training facts of YAGO3-10: its figures are not comparable.\n"
+    ]
 
 
 DATASETS = Exhibit(
@@ -169,4 +165,5 @@ DATASETS = Exhibit(
     pieces=_pieces,
     show=_show,
     trains=False,
+    takes_runs=False,
 )

@@ -26,7 +26,9 @@ class Request:
     epochs: float | None = None  # of each training; None = as the paper
     max_minutes: float | None = None  # of each training
     threads: int = 0  # 0 = all cores
-    runs: Path | None = None  # the folder of an exhibit whose trained models serve here, too
+    runs: Path | None = (
+        None  # the folder of another exhibit, whose trained models are used instead of new ones
+    )
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
@@ -34,6 +36,8 @@ class Request:
         for name, value in (("--epochs", self.epochs), ("--max-minutes", self.max_minutes)):
             if value is not None and not value > 0:
                 raise ConfigError(f"'{name}' must be above 0, not {value:g}")
+        if self.runs is not None and (self.epochs is not None or self.max_minutes is not None):
+            raise ConfigError("'--runs' uses models as they are; leave out --epochs and --max-minutes")
 
     def as_dict(self) -> dict[str, Any]:
         """All but the seeds: results of other seeds can stand side by side."""
@@ -42,6 +46,7 @@ class Request:
             "dataset": self.dataset,
             "epochs": self.epochs,
             "max_minutes": self.max_minutes,
+            "runs": None if self.runs is None else str(self.runs),
         }
 
 
@@ -71,13 +76,15 @@ class Exhibit:
 
     name: str
     title: str
-    place: str  # in the paper
+    place: str  # in the paper, of the default dataset
     claim: str  # what the paper says it shows
     pieces: Callable[[Request], list[Piece]]
     show: Callable[[Request, dict[str, Result]], Exhibited]  # from the results of all pieces, by name
     datasets: tuple[str, ...] = ()  # that `--dataset` can name; the first is the default
     draws: bool = False  # plots, which need matplotlib
-    trains: bool = True  # so `--epochs` and `--max-minutes` mean something
+    trains: bool = True  # as long as `--epochs` and `--max-minutes` say
+    takes_runs: bool = True  # `--runs` can name trained models
+    places: Mapping[str, str] = field(default_factory=dict)  # of other datasets, where they stand elsewhere
 
     def check(self, request: Request) -> None:
         """Refuse what this exhibit cannot do."""
@@ -85,4 +92,21 @@ class Exhibit:
             use = f"use {' or '.join(self.datasets)}" if self.datasets else "leave it out"
             raise ConfigError(f"'--dataset {request.dataset}' does not fit '{self.name}'; {use}")
         if not self.trains and (request.epochs is not None or request.max_minutes is not None):
-            raise ConfigError(f"'{self.name}' trains nothing; leave out --epochs and --max-minutes")
+            raise ConfigError(
+                f"'{self.name}' has no trainings that could be shortened; leave out --epochs and --max-minutes"
+            )
+        if not self.takes_runs and request.runs is not None:
+            raise ConfigError(
+                f"'{self.name}' cannot be made of trainings of another exhibit; leave out --runs"
+            )
+
+    def place_of(self, request: Request) -> str:
+        """Where the paper has it, for the dataset that was asked for."""
+        return self.places.get(request.dataset or "", self.place)
+
+    def remembered(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """What a folder must have been made with to go on in it; the default dataset need not be named."""
+        values = {key: asked.get(key) for key in Request().as_dict()}  # older versions wrote fewer
+        if self.datasets and values["dataset"] == self.datasets[0]:
+            values["dataset"] = None
+        return values

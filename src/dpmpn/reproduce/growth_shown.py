@@ -7,17 +7,13 @@ from typing import Any
 from dpmpn.reproduce.exhibit import Exhibited, Request, Result
 from dpmpn.reproduce.growth_plot import SETTINGS, Grown, plot
 from dpmpn.reproduce.markdown import percent, table
+from dpmpn.reproduce.settings import LIMITS
 from dpmpn.words import counted, listed
 
 _COLUMNS = (
     "part", "seed", "setting", "strategy", "d", "step", "bound", "probability", "within",
     "mean", "p95", "max", "coverage",
 )  # fmt: skip
-_LIMITS = {
-    "N1": "max_attending_from_per_step",
-    "N2": "max_sampling_per_node",
-    "N3": "max_attending_to_per_step",
-}
 _TABLE_STEPS = (1, 2, 3)  # later bounds are above the size of the graph for all but the smallest d
 _ROUNDING = 1e-9
 
@@ -95,7 +91,7 @@ def _strategy_table(expansion: Result, grown: Grown) -> str:
     sizes = expansion["sizes"]
     n_steps = len(sizes["mean"]) - 1
     columns = [
-        "strategy", *_LIMITS, f"nodes after {n_steps} steps: mean", "95 % have at most", "largest", "bound",
+        "strategy", *LIMITS.values(), f"nodes after {n_steps} steps: mean", "95 % have at most", "largest", "bound",
         "most added in a step", "bound of it", "answer in it, percent",
     ]  # fmt: skip
     last = [sizes[name][-1] for name in ("mean", "p95", "max")]
@@ -111,7 +107,7 @@ def _strategy_cells(strategy: str, found: Sequence[dict[str, Any]]) -> list[str]
     one = found[0]
     return [
         strategy,
-        *(str(one["horizon"][key]) for key in _LIMITS.values()),
+        *(str(one["horizon"][key]) for key in LIMITS),
         *(f"{mean(each['sizes'][name][-1] for each in found):,.0f}" for name in ("mean", "p95")),
         f"{max(each['sizes']['max'][-1] for each in found):,}",
         _number(one["bound"]),

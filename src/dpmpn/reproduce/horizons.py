@@ -14,6 +14,7 @@ from dpmpn.reproduce.analysis import (
     score_cells,
     scores_of,
     seeds_told,
+    training_rate,
     training_told,
 )
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
@@ -70,24 +71,23 @@ def _measured(workshop: "Workshop", dataset: Dataset, standard: Config, variatio
         "dataset": dataset.name,
         "seed": standard.run.seed,
         "queries_of_an_epoch": len(dataset.queries("train")),
-        "visited_nodes": visited_nodes(run, dataset),
+        "visited_nodes": visited_nodes(workshop, run, dataset),
     }
 
 
-def visited_nodes(run: "RunFolder", dataset: Dataset) -> float:
+def visited_nodes(workshop: "Workshop", run: "RunFolder", dataset: Dataset) -> float:
     """The mean number of nodes in a test question's subgraph."""
     import numpy as np
 
-    from dpmpn.model.engine import Engine
-
-    engine = Engine(run.network(), dataset.graph, run.config)
     queries = dataset.queries("test")
     drawn = queries[np.random.default_rng(0).permutation(len(queries))[:_TRACED_QUERIES]]
     sizes: list[int] = []
-    for start in range(0, len(drawn), _TRACED_AT_ONCE):
-        heads, relations, _ = drawn[start : start + _TRACED_AT_ONCE].T
-        _, trace = engine.trace(engine.asking_batch(heads, relations))
-        sizes += [len(trace.visited(query)) for query in range(len(heads))]
+    with workshop.asking(run, dataset) as engine:
+        for start in range(0, len(drawn), _TRACED_AT_ONCE):
+            heads, relations, _ = drawn[start : start + _TRACED_AT_ONCE].T
+            _, trace = engine.trace(engine.asking_batch(heads, relations))
+            sizes += [len(trace.visited(query)) for query in range(len(heads))]
+            workshop.tell(len(sizes), len(drawn))
     return mean(sizes)
 
 
@@ -124,11 +124,6 @@ def _lines(results: list[Result], key: str) -> list[list[str]]:
             ]
         )
     return lines
-
-
-def training_rate(result: Result) -> float:
-    """Training queries a second of wall time, validations left out."""
-    return result["training"]["queries"] / result["training"]["training_seconds"]
 
 
 def _row(result: Result) -> dict[str, Any]:
@@ -176,4 +171,5 @@ HORIZONS = Exhibit(
     show=_show,
     datasets=DATASETS,
     draws=True,
+    places={"FB15K-237": "Figure 7 (C)-(F)"},
 )

@@ -122,4 +122,5 @@ IGNN = Exhibit(
     show=_show,
     datasets=DATASETS,
     draws=True,
+    places={"FB15K-237": "Figure 7 (B)"},
 )

@@ -1,7 +1,7 @@
 """Makes an exhibit: does what is not done yet, says how long it will take, and writes the table or figure.
 
-exhibit.json    what was asked, the command, versions and the machine
-results/*.json  what each piece of work found
+exhibit.json    what was asked; the command that began it, with its versions and machine; commands that followed
+results/*.json  what each piece of work found, with the versions and the machine it was made by
 runs/           the trained models
 NAME.json, .csv the data; NAME.md and its figures the exhibit
 """
@@ -9,7 +9,7 @@ NAME.json, .csv the data; NAME.md and its figures the exhibit
 import csv
 import io
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from dpmpn.errors import RunError
 from dpmpn.files import read_json, write_json, write_whole
 from dpmpn.provenance import machine, versions
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.reproduce.workshop import Watch, Workshop
+from dpmpn.reproduce.workshop import RUNS, Watch, Workshop
+from dpmpn.words import listed
 
 MANIFEST, RESULTS = "exhibit.json", "results"
 _AGAIN = "remove it, and the same command makes it again"
@@ -26,6 +27,7 @@ _AGAIN = "remove it, and the same command makes it again"
 def make(exhibit: Exhibit, request: Request, folder: Path, watch: Watch, command: str) -> list[Path]:
     """Make an exhibit in a folder, going on where an earlier command stopped; the files to look at."""
     exhibit.check(request)
+    _check_runs(request)
     if exhibit.draws:
         check_plotting()
     pieces = exhibit.pieces(request)  # first: what they refuse leaves no folder behind
@@ -34,13 +36,21 @@ def make(exhibit: Exhibit, request: Request, folder: Path, watch: Watch, command
     return _write(exhibit, request, folder, results, exhibit.show(request, results))
 
 
+def _check_runs(request: Request) -> None:
+    if request.runs is not None and not (request.runs / RUNS).is_dir():
+        raise RunError(
+            f"{request.runs} has no folder '{RUNS}'; --runs needs the folder of an exhibit with trained models"
+        )
+
+
 def _begin(exhibit: Exhibit, request: Request, folder: Path, command: str) -> None:
     """Take a new folder, or one that holds the same exhibit."""
     path = folder / MANIFEST
+    asked = exhibit.remembered(request.as_dict())
+    before: dict[str, Any] = {}
     if path.exists():
         before = read_json(path, "choose another --out")
-        asked = {"name": exhibit.name, "request": request.as_dict()}
-        if {key: before.get(key) for key in asked} != asked:
+        if before.get("name") != exhibit.name or exhibit.remembered(before.get("request") or {}) != asked:
             raise RunError(
                 f"{folder} holds '{before.get('name')}' made with other options ({before.get('command')}); "
                 "use those, or choose another --out"
@@ -51,20 +61,28 @@ def _begin(exhibit: Exhibit, request: Request, folder: Path, command: str) -> No
         (folder / RESULTS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error.strerror or error}; choose another --out") from error
+    commands = list(dict.fromkeys([*_commands(before), command]))
     write_json(
         path,
         {
             "name": exhibit.name,
             "title": exhibit.title,
-            "place": exhibit.place,
+            "place": exhibit.place_of(request),
             "claim": exhibit.claim,
-            "command": command,
-            "request": request.as_dict(),
+            "command": commands[0],
+            **({"commands": commands[1:]} if commands[1:] else {}),
+            "request": asked,
             "seeds": list(request.seeds),
-            "versions": versions(),
-            "machine": machine(),
+            "versions": before.get("versions") or versions(),
+            "machine": before.get("machine") or machine(),
         },
     )
+
+
+def _commands(manifest: dict[str, Any]) -> list[str]:
+    """The commands that made a folder, the first one first."""
+    first = manifest.get("command")
+    return [first, *manifest.get("commands", [])] if first else []
 
 
 def _results(pieces: list[Piece], folder: Path, workshop: Workshop) -> dict[str, Result]:
@@ -81,7 +99,8 @@ def _results(pieces: list[Piece], folder: Path, workshop: Workshop) -> dict[str,
         start = time.perf_counter()
         result = piece.work(workshop)
         seconds = time.perf_counter() - start
-        write_json(paths[piece.name], {**result, "wall_seconds": seconds})
+        made_by = {"versions": versions(), "machine": machine()}
+        write_json(paths[piece.name], {**result, "wall_seconds": seconds, **made_by})
         spent, planned = spent + seconds, planned + piece.seconds
         left = sum(other.seconds for other in open_pieces[at + 1 :]) * spent / planned
         say(f"{piece.name} done" + (f"; {_about(left)} left" if at + 1 < len(open_pieces) else ""))
@@ -101,16 +120,31 @@ def _write(
 
         files += save_plot(figure, folder / stem)
         pictures.append(f"![{exhibit.title}]({stem}.svg)\n")
-    command = read_json(folder / MANIFEST, _AGAIN)["command"]
+    commands = listed([f"`{command}`" for command in _commands(read_json(folder / MANIFEST, _AGAIN))])
     parts = [
         f"# {exhibit.title}\n",
-        f"{exhibit.place}. The paper: {exhibit.claim}\n",
+        f"{exhibit.place_of(request)}. The paper: {exhibit.claim}\n",
         *pictures,
         shown.text.rstrip() + "\n",
-        f"Made by `{command}`" + (", the quick form on the bundled graph" * request.quick) + ".\n",
+        f"Made by {commands}{', the quick form on the bundled graph' * request.quick}."
+        f"{_makers_told(results.values())}\n",
     ]
     write_text(files[0], "\n".join(parts))
     return files
+
+
+def _makers_told(results: Iterable[Result]) -> str:
+    """What differed between the makings of the pieces; older versions did not note it."""
+    told = ""
+    noted = [result for result in results if "versions" in result]
+    for what, part, key in (
+        ("by different versions of dpmpn", "versions", "dpmpn"),
+        ("on different processors", "machine", "processor"),
+    ):
+        found = sorted({result[part][key] for result in noted})
+        if len(found) > 1:
+            told += f" Its pieces were made {what}: {listed(found)}."
+    return told
 
 
 def write_text(path: Path, text: str) -> None:

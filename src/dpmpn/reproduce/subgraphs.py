@@ -255,7 +255,7 @@ def _fact_table(result: Result) -> str:
 SUBGRAPHS = Exhibit(
     name="subgraphs",
     title="Subgraphs of twelve questions",
-    place="Appendix, visualization",
+    place="Figures 1 and 9-20",
     claim="The subgraph of a question, pruned by attention, is a readable explanation of the answer "
     "that a single path cannot give.",
     pieces=_pieces,

@@ -10,6 +10,7 @@ from dpmpn.data.tasks import single_relation_task
 from dpmpn.reproduce.exhibit import Request, Result
 from dpmpn.reproduce.markdown import percent
 from dpmpn.reproduce.settings import QUICK_DATASET, config_for, dataset_named, training_seconds
+from dpmpn.words import listed
 
 if TYPE_CHECKING:
     from dpmpn.reproduce.workshop import Workshop
@@ -86,20 +87,28 @@ def facts_counted(run: "RunFolder", dataset: Dataset) -> Result:
     }
 
 
+def _ended_told(request: Request) -> str:
+    """What ended the trainings, as far as the request says it."""
+    named = (("--epochs", request.epochs), ("--max-minutes", request.max_minutes))
+    limits = [f"{option} {value:g}" for option, value in named if value is not None]
+    if limits:
+        return f". Ours were limited by {listed(limits)}"
+    if request.runs is not None:  # whatever ended them there
+        return ""
+    return f". Ours end when {load_preset(_PRESET).training.patience} validations in a row are no better"
+
+
 def training_told(request: Request, results: Sequence[Result]) -> str:
     """How long the tasks were trained, and how that differs from the paper."""
     epochs = sorted(result["training"]["queries"] / result["queries_of_an_epoch"] for result in results)
     shown = list(dict.fromkeys(f"{count:.3g}" for count in (epochs[0], epochs[-1])))
-    seen = f"Trainings saw {' to '.join(shown)} epochs"
+    seen = "Trainings saw " + ("one epoch" if shown == ["1"] else f"{' to '.join(shown)} epochs")
     if request.quick:
         return f"{seen} of the bundled graph, with small settings: nothing here compares with the paper."
     if shown == [f"{PAPER_EPOCHS}"]:
         seen += ", as in the paper"
     else:
-        patience = load_preset(_PRESET).training.patience
-        seen += (
-            f"; the paper's saw {PAPER_EPOCHS}. Ours end when {patience} validations in a row are no better"
-        )
+        seen += f"; the paper's saw {PAPER_EPOCHS}{_ended_told(request)}"
     held_out = sum(result["train_facts"] - result["queries_of_an_epoch"] for result in results)
     share = held_out / sum(result["train_facts"] for result in results)
     if not held_out:
