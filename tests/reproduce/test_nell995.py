@@ -121,7 +121,7 @@ def test_what_was_shortened_is_told():
             Request(max_minutes=2.5),
             "one epoch; the paper's saw 3. Ours were limited by --max-minutes 2.5. 20 %",
         ),
-        (Request(), "one epoch; the paper's saw 3. Ours end when 4 validations in a row are no better. 20 %"),
+        (Request(), "one epoch; the paper's saw 3. 20 %"),
         (Request(runs=Path("x")), "one epoch; the paper's saw 3. 20 %"),
     ],
 )

@@ -215,7 +215,7 @@ def _plot(means: Mapping[str, Mapping[str, list[float]]]) -> "Figure":
     for panel in axes[-1]:
         panel.set_xlabel("step")
         panel.set_xticks(range(max(len(found[_ENTROPY]) for found in means.values())))
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 

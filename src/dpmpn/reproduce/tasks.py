@@ -91,11 +91,7 @@ def _ended_told(request: Request) -> str:
     """What ended the trainings, as far as the request says it."""
     named = (("--epochs", request.epochs), ("--max-minutes", request.max_minutes))
     limits = [f"{option} {value:g}" for option, value in named if value is not None]
-    if limits:
-        return f". Ours were limited by {listed(limits)}"
-    if request.runs is not None:  # whatever ended them there
-        return ""
-    return f". Ours end when {load_preset(_PRESET).training.patience} validations in a row are no better"
+    return f". Ours were limited by {listed(limits)}" if limits else ""
 
 
 def training_told(request: Request, results: Sequence[Result]) -> str:
