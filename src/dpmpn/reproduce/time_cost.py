@@ -196,8 +196,8 @@ def _plot(results: Sequence[Result]) -> "Figure":
             minutes = [[epoch_seconds(result, time) / 60 for result in found] for found in points.values()]
             draw_line(axes, list(points), minutes, color=COLOURS[at], marker=MARKERS[at], label=label)
         draw_setting(axes, key, list(points), None if key == _BATCH else standard[key])
-        axes.set_ylim(bottom=0)
         axes.set_title(f"({letter})", loc="left")
+    used[0].set_ylim(bottom=0)  # of all panels, once all are drawn: it ends the scaling
     for axes in panels[:, 0]:
         axes.set_ylabel("one epoch of training (min)")
     spare.axis("off")
