@@ -148,3 +148,16 @@ def test_signals_that_were_to_be_ignored_still_are() -> None:
     command = ["nohup", sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (0, "False\n"), done
+
+
+def test_a_signal_in_a_finaliser_is_not_lost() -> None:
+    class Finalised:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)  # what is raised in here goes nowhere
+
+    began = time.monotonic()
+    with pytest.raises(Ended), terminable():
+        Finalised()
+        while time.monotonic() - began < 10:
+            time.sleep(0.01)
+    assert time.monotonic() - began < 10

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -10,6 +11,8 @@ from typing import Any
 
 _HANGUP = getattr(signal, "SIGHUP", None)  # the terminal was closed; not on every system
 _STOPPING = [number for number in (signal.SIGINT, signal.SIGTERM, _HANGUP) if number is not None]
+
+_AGAIN_AFTER = 0.05  # seconds: by then whatever let no exception out is over
 
 _Handler = Callable[[int, FrameType | None], Any]
 
@@ -51,8 +54,29 @@ def terminable() -> Iterator[None]:
     def end(number: int, _: FrameType | None) -> None:
         raise Ended(number)
 
-    with _handling(_STOPPING, end):
+    with _handling(_STOPPING, end), _heard():
         yield
+
+
+@contextmanager
+def _heard() -> Iterator[None]:
+    """Send a signal again that came where Python lets no exception out, such as a finaliser: it would be lost."""
+    before, again = sys.unraisablehook, []
+
+    def note(ignored: Any) -> None:
+        if not isinstance(ignored.exc_value, Ended):
+            before(ignored)
+            return
+        again.append(threading.Timer(_AGAIN_AFTER, os.kill, (os.getpid(), ignored.exc_value.number)))
+        again[-1].start()
+
+    sys.unraisablehook = note
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+        for timer in again:
+            timer.cancel()
 
 
 @contextmanager
