@@ -12,7 +12,6 @@ from dpmpn.config import (
     Config,
     Horizon,
     TrainingConfig,
-    derived_defaults,
     from_dict,
     leaf_fields,
     load_preset,
@@ -20,6 +19,7 @@ from dpmpn.config import (
     to_dict,
     with_overrides,
 )
+from dpmpn.derived_config import derived_defaults
 from dpmpn.errors import ConfigError
 
 DATASETS = ["fb15k-237", "fb15k", "wn18rr", "wn18", "yago3-10", "nell995"]
@@ -140,7 +140,7 @@ def test_unknown_keys_are_refused_with_near_ones(key: str, message: str) -> None
 
 
 def test_an_unknown_key_with_no_near_one_lists_all() -> None:
-    with pytest.raises(ConfigError, match=r"unknown setting 'zzz'; settings are n_dims, .*device"):
+    with pytest.raises(ConfigError, match=r"unknown setting 'zzz'; settings are model, n_dims, .*device"):
         with_overrides(Config(), {"zzz": 1})
 
 
@@ -195,6 +195,8 @@ def values_of(leaf: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(leaf.choices)
     if leaf.key == "device":
         return st.sampled_from(["cpu", "mps", "cuda", "cuda:3"])
+    if leaf.key == "weight_average":
+        return st.floats(0, 1)
     plain = st.integers(1, 10**9) if leaf.type in (int, int | None) else st.floats(1e-9, 1e9)
     return plain if leaf.type in (int, float) else st.none() | plain
 
@@ -224,6 +226,9 @@ def test_the_asking_horizon_is_the_training_one_unless_set() -> None:
     assert config.asking_horizon() == config.horizon
     asked = config.replace(ask_attending_from_per_step=40, ask_attending_to_per_step=400).asking_horizon()
     assert asked == Horizon(40, 7, 400, "nodes")
+    capped = config.replace(max_sampling_per_relation=3)
+    assert capped.asking_horizon().max_sampling_per_relation == 3
+    assert capped.replace(ask_sampling_per_relation=5).asking_horizon().max_sampling_per_relation == 5
 
 
 def test_adam_goes_by_rows_on_large_tables() -> None:
@@ -236,11 +241,26 @@ COUNTS = st.integers(0, 10**9)
 
 
 @settings(max_examples=50, deadline=None)
-@given(COUNTS, COUNTS, COUNTS, COUNTS, st.none() | st.floats(0, 1))
+@given(
+    COUNTS,
+    COUNTS,
+    COUNTS,
+    COUNTS,
+    st.none() | st.floats(0, 1),
+    st.sampled_from(["paper", "strong"]),
+    st.floats(1, 100),
+)
 def test_derived_defaults_are_valid_and_each_is_explained(
-    n_entities: int, n_edges: int, n_train: int, max_degree: int, pme_valid: float | None
+    n_entities: int,
+    n_edges: int,
+    n_train: int,
+    max_degree: int,
+    pme_valid: float | None,
+    model: str,
+    tails: float,
 ) -> None:
-    config, reasons = derived_defaults(n_entities, n_edges, n_train, max_degree, pme_valid)
+    config, reasons = derived_defaults(n_entities, n_edges, n_train, max_degree, pme_valid, model, tails)
+    assert config.model.model == model
     assert from_dict(to_dict(config)) == config
     assert 1 <= config.training.n_epochs <= 30
     changed = {key for key, value in flat(config).items() if value != flat(Config())[key]}
@@ -259,6 +279,23 @@ def test_derived_defaults_of_known_graphs() -> None:
         None,
     )
     assert "n_epochs = 30: 3,000 training triples are few, so they are shown 30 times" in reasons
+
+
+def test_derived_defaults_of_the_strong_model() -> None:
+    wordnet, _ = derived_defaults(40_943, 2 * 86_835, 86_835, 500, 0.355, "strong", 1.7)
+    assert (wordnet.model.n_steps_in_agnn, wordnet.horizon.max_attending_from_per_step) == (8, 100)
+    assert (wordnet.asking_horizon().max_attending_from_per_step, wordnet.training.learning_rate) == (
+        200,
+        0.003,
+    )
+    assert (wordnet.horizon.max_sampling_per_relation, wordnet.training.joint_targets) == (None, 1)
+    freebase, _ = derived_defaults(14_541, 2 * 272_115, 272_115, 7_614, 0.0, "strong", 3.6)
+    assert (freebase.model.n_steps_in_agnn, freebase.horizon.max_attending_from_per_step) == (5, 50)
+    assert (freebase.horizon.max_sampling_per_relation, freebase.training.joint_targets) == (10, 8)
+    assert (freebase.training.leak_removal, freebase.training.learning_rate) == ("pairs", 0.005)
+    small, reasons = derived_defaults(300, 6_000, 3_000, 80, 0.5, "strong", 1.2)
+    assert (small.model.n_steps_in_agnn, small.training.schedule) == (3, "linear")
+    assert any(reason.endswith("answers are near, and the graph is small") for reason in reasons)
 
 
 def column_without_case(dataset: str) -> dict[str, Any]:

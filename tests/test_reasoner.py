@@ -228,6 +228,6 @@ def test_the_readmes_python_example(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     quick = dpmpn.load_preset("countries").replace(
         n_epochs=0.02, validation_queries=20, n_dims=8, n_dims_att=4, max_attending_from_per_step=3, threads=1
     )
-    monkeypatch.setattr("dpmpn.reasoner.suitable_config", lambda dataset: (quick, []))
+    monkeypatch.setattr("dpmpn.reasoner.suitable_config", lambda dataset, model: (quick, []))
     monkeypatch.chdir(tmp_path)
     exec(compile(example, "README.md", "exec"), {})

@@ -52,6 +52,7 @@ def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bo
     try:
         report: dict[str, Any] = {
             "dataset": dataset.name,
+            "model": config.model.model,
             "entities": dataset.graph.n_entities,
             "edges": dataset.graph.n_edges,
         }

@@ -46,6 +46,9 @@ class _Section:
 class ModelConfig(_Section):
     """Sizes and forms of the two graph networks and the attention module."""
 
+    model: Literal["paper", "strong"] = _option(
+        "paper", "the paper's model, or the stronger one, whose states follow from relations alone"
+    )
     n_dims: int = _option(100, "dimensions of node states, messages and embeddings", at_least=1)
     n_dims_att: int = _option(50, "dimensions in which the attention module works", at_least=1)
     n_steps_in_ignn: int = _option(2, "steps of the inattentive GNN; 0 leaves the embeddings", at_least=0)
@@ -57,6 +60,20 @@ class ModelConfig(_Section):
     ignn_output: Literal["last", "pool"] = _option(
         "last", "the last IGNN state, or the mean over its steps including step 0"
     )
+    relation_vectors: Literal["query", "plain"] = _option(
+        "query", "strong: whether what a relation adds to a message depends on the relation asked"
+    )
+    profiles: Literal["on", "off"] = _option(
+        "on", "strong: whether the relations an entity has count for its probability"
+    )
+    gates: Literal["on", "off"] = _option(
+        "on", "strong: whether a node's attention weighs its messages, or only chooses what is expanded"
+    )
+
+    @property
+    def ignn_steps(self) -> int:
+        """Steps of the inattentive GNN, which the stronger model does not have."""
+        return self.n_steps_in_ignn if self.model == "paper" else 0
 
 
 @dataclass(frozen=True)
@@ -69,6 +86,9 @@ class Horizon(_Section):
     strategy: Literal["attention", "boundary", "nodes", "nodes_and_boundary", "three_times"] = _option(
         "attention",
         "how a step grows the subgraph: by attention, or by sampling strategy 1 to 4 of Section 2",
+    )
+    max_sampling_per_relation: int | None = _option(
+        None, "edges drawn from each relation of an expanded node; none = no cap", at_least=1
     )
 
     def bound(self, steps: int) -> int | None:
@@ -88,15 +108,30 @@ class AskingConfig(_Section):
     )
     ask_sampling_per_node: int | None = _option(None, "N2 when asking; none = as in training", at_least=1)
     ask_attending_to_per_step: int | None = _option(None, "N3 when asking; none = as in training", at_least=1)
+    ask_sampling_per_relation: int | None = _option(
+        None, "edges drawn from each relation of a node when asking; none = as in training", at_least=1
+    )
 
 
 @dataclass(frozen=True)
 class TrainingConfig(_Section):
     """How the model is trained, validated and saved."""
 
+    weight_average: float = _option(
+        0.0,
+        "average of the weights over steps that is validated and kept: 0.998 over about 500; 0 = the last weights",
+        at_least=0,
+        at_most=1,
+    )
     batch_size: int = _option(100, "queries in a batch", at_least=1)
     learning_rate: float = _option(0.001, "step size of the optimiser", above=0)
+    schedule: Literal["constant", "linear"] = _option(
+        "constant", "learning rate over the run: as it is, or rising over 100 batches, then falling to 1 %"
+    )
     grad_clipnorm: float | None = _option(1.0, "largest gradient norm of each variable; none = off", above=0)
+    joint_targets: int = _option(
+        1, "answers of a question that are learnt together, in one training query", at_least=1
+    )
     n_epochs: float = _option(1.0, "times all training queries are shown; 0.5 is half an epoch", above=0)
     leak_removal: Literal["triples", "pairs"] = _option(
         "triples", "hide from a batch its own triples, or every edge between its head-tail pairs"
@@ -161,6 +196,7 @@ class Config:
             asked.ask_sampling_per_node or trained.max_sampling_per_node,
             asked.ask_attending_to_per_step or trained.max_attending_to_per_step,
             trained.strategy,
+            asked.ask_sampling_per_relation or trained.max_sampling_per_relation,
         )
 
 
@@ -239,93 +275,6 @@ def load_preset(name_or_path: str | Path) -> Config:
             f"unknown preset '{text}'; there are {', '.join(sorted(files))}; or give the path of a .toml file"
         )
     return _read_preset(files[found[0]], f"preset {found[0]}")
-
-
-def derived_defaults(
-    n_entities: int, n_edges: int, n_train: int, max_degree: int, pme_valid: float | None
-) -> tuple[Config, list[str]]:
-    """Settings for a graph without a preset, and for each a sentence that says why.
-
-    `n_edges` counts inverse edges but no self-loops. `pme_valid` is the proportion of validation triples
-    whose head and tail a training triple joins too; None without validation triples.
-    """
-    small = n_train < 5_000
-    degree = n_edges / max(n_entities, 1)
-    chosen = [
-        *_derived_sizes(small, degree, n_train),
-        *_derived_horizon(n_entities, max_degree),
-        *_derived_training(small, degree, n_train, pme_valid),
-    ]
-    config = with_overrides(Config(), {key: value for key, value, _ in chosen})
-    return config, [f"{key} = {_shown(value)}: {reason}" for key, value, reason in chosen]
-
-
-_Choice = tuple[str, Any, str]  # key, value, reason
-
-
-def _derived_sizes(small: bool, degree: float, n_train: int) -> list[_Choice]:
-    sparse = degree < 10  # edges per entity: WN18RR 4, WN18 7; YAGO3-10 18, FB15K-237 37
-    steps = (8 if sparse else 6) - (2 if small else 0)
-    size = f"{n_train:,} training triples are {'few, so states are small' if small else 'enough'}"
-    way = f"an entity has {degree:.1f} edges on average, so answers are {'far' if sparse else 'near'}"
-    huge = n_train > 1_000_000
-    return [
-        ("n_dims", 32 if small else 100, size + ("" if small else " for the paper's dimensions")),
-        ("n_dims_att", 16 if small else 50, "half of n_dims, as in the paper"),
-        ("n_steps_in_agnn", steps, way + (", but the graph is small" if small and sparse else "")),
-        ("n_steps_in_ignn", 1 if huge else 2, f"as in the paper on {'YAGO3-10' if huge else 'WN18RR'}"),
-    ]
-
-
-def _derived_horizon(n_entities: int, max_degree: int) -> list[_Choice]:
-    sampled = "some are drawn at each step" if max_degree > 200 else "none is left out"
-    attended = "the best 200" if n_entities > 200 else "all"
-    return [
-        ("max_attending_from_per_step", 20, "as in the paper"),
-        ("max_sampling_per_node", 200, f"the busiest entity has {max_degree:,} edges, so {sampled}"),
-        (
-            "max_attending_to_per_step",
-            200,
-            f"of {n_entities:,} entities, {attended} can get messages in a step",
-        ),
-    ]
-
-
-def _derived_training(small: bool, degree: float, n_train: int, pme_valid: float | None) -> list[_Choice]:
-    dense = degree > 30  # FB15K-237 37, FB15K 65: the paper takes batches of 80 there
-    batch = (32, "small batches make more updates of few triples") if small else (100, "as in the paper")
-    epochs = min(max(round(250_000 / max(2 * n_train, 1)), 1), 30)
-    shown = "few, so they are shown" if epochs > 1 else "enough to be shown"
-    times = f"{epochs} times" if epochs > 1 else "once"
-    apart = pme_valid is not None and pme_valid < 0.01
-    if pme_valid is None:
-        leak = "there are no validation triples to tell whether answers share a pair with other edges"
-    else:
-        leak = f"{pme_valid:.1%} of the validation pairs are joined by a training triple" + (
-            ", as in FB15K-237, so such edges must not help in training"
-            if apart
-            else ", so such edges may help"
-        )
-    many = epochs >= 5
-    choices: list[_Choice] = [
-        ("batch_size", *((80, "the graph is dense, as FB15K-237 is") if dense and not small else batch)),
-        ("n_epochs", epochs, f"{n_train:,} training triples are {shown} {times}"),
-        ("leak_removal", "pairs" if apart else "triples", leak),
-        (
-            "validate_every_queries",
-            0 if many else 50_000,
-            "at the end of each epoch" if many else "epochs are long, so they are validated in between",
-        ),
-    ]
-    if many and pme_valid is not None:
-        choices.append(
-            ("patience", 5, f"training may end before {epochs} epochs when five bring nothing better")
-        )
-    return choices
-
-
-def _shown(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _preset_files() -> dict[str, Traversable]:

@@ -48,7 +48,7 @@ class Reasoner:
         self._run: RunFolder | None = None
         self._dataset: Dataset | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self._trained: tuple[Network, KnowledgeGraph] | None = None  # where facts were changed since
+        self._trained: tuple[Network, KnowledgeGraph] | None = None  # where it reasons on another graph since
         self.changes: Changes | None = None  # what the last `with_facts` did
 
     @classmethod
@@ -71,7 +71,9 @@ class Reasoner:
         from dpmpn.run_folder import RunFolder
         from dpmpn.train.trainer import train
 
-        config = self._chosen if self._chosen is not None else suitable_config(dataset)[0]
+        config = self._chosen
+        if config is None:
+            config = suitable_config(dataset, self._settings.get("model"))[0]
         config = with_overrides(config, self._settings)
         if out is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="dpmpn-")
@@ -96,6 +98,26 @@ class Reasoner:
         changed._dataset, changed.changes = changed_dataset(self.dataset, add, remove)
         changed._trained = trained
         return changed
+
+    def on(self, dataset: Dataset) -> "Reasoner":
+        """The same model asked on another graph, of the same relations but of any entities, without training.
+
+        Relations are matched by name. The model must have no parameters of single entities, as those trained with
+        `model="strong"`. This reasoner stays as it is.
+        """
+        from dpmpn.data.same_relations import with_relations_of
+
+        network, graph = trained = self._trained or (self.engine.network, self.graph)
+        if n_rows := len(network.entities):
+            raise ConfigError(
+                f"this model learnt a vector for each of {n_rows:,} entities and has none for those of "
+                f"'{dataset.name}'; train one that learns relations alone, with --model strong"
+            )
+        other = copy(self)
+        other._forget()
+        other._dataset, other.changes = with_relations_of(dataset, graph), None
+        other._trained = trained
+        return other
 
     def with_labels(self, labels: "str | FilePath | pl.DataFrame") -> "Reasoner":
         """The same model with what its entities and relations are called, from a file as `dpmpn import` takes it."""
@@ -193,7 +215,7 @@ class Reasoner:
             raise RunError(f"{folder}: exists already; choose another folder or remove this one first")
         if self._trained is not None:
             raise RunError(
-                "a reasoner made by with_facts cannot be saved; save the one it was made from and keep the facts"
+                "a reasoner made by on or with_facts cannot be saved; save the one it was made from and keep the facts"
             )
         shutil.copytree(self._fitted().path, folder)
 
@@ -204,7 +226,7 @@ class Reasoner:
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The dataset the model was trained on, with the facts changed since."""
+        """The dataset the model was trained on, with the facts changed since; or the one it is asked on."""
         return self._dataset if self._dataset is not None else self._fitted().dataset()
 
     @property
@@ -223,10 +245,13 @@ class Reasoner:
 
     @cached_property
     def unseen(self) -> np.ndarray | None:
-        """Which entities the model was not trained on; None where none of them has an edge in the graph."""
+        """Which entities the model was not trained on; None where none of them has an edge in the graph.
+
+        None, too, for a model that learnt nothing of single entities.
+        """
         from dpmpn.model.unseen import unseen_entities
 
-        if self._trained is None:
+        if self._trained is None or not len(self._trained[0].entities):
             return None
         unseen = unseen_entities(self._trained[1], self.graph)
         return unseen if (unseen & ~unseen_entities(self.graph, self.graph)).any() else None

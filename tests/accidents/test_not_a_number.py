@@ -61,7 +61,9 @@ def test_the_batch_is_kept_with_the_weights_it_met(
     batch, targets = queries.at(kept["position"], len(kept["queries"]))
     names = dataset.graph.entities
     assert [query["head"] for query in kept["queries"]] == [names.name(int(head)) for head in batch.heads]
-    assert [query["tail"] for query in kept["queries"]] == [names.name(int(tail)) for tail in targets]
+    assert [query["tail"] for query in kept["queries"]] == [
+        names.name(int(tail)) for tail in targets.entities
+    ]
     assert all(query["relation"] for query in kept["queries"])
     assert (trained / kept["weights"]).is_file()
 
@@ -115,8 +117,8 @@ def test_a_validation_that_cannot_be_computed(trained: Path, monkeypatch: pytest
 def test_weights_that_a_step_spoilt_are_not_saved(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = Adam.step
 
-    def spoiling(self, gradients):
-        step(self, gradients)
+    def spoiling(self, gradients, factor):
+        step(self, gradients, factor)
         self.network.entities.data[0, 0] = math.nan
 
     before = weights(trained, "checkpoint")

@@ -82,6 +82,7 @@ def _query_flow(graph: KnowledgeGraph, moves: list[list[Move]], head: str) -> Qu
         graph.entities.id(head),
         np.arange(shape[1]),
         attention,
+        attention,
         attended_from,
         attention[1:] > 0,
         tuple(steps),

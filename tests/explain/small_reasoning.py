@@ -89,7 +89,7 @@ def _flow(graph: KnowledgeGraph, moves: list[list[Move]], head: int) -> QueryFlo
         relations = np.array([_relation(graph, move[1]) for move in step])
         steps.append(StepFlow(sources, relations, targets, flow))
     nodes = np.arange(graph.n_entities)
-    return QueryFlow(head, nodes, attention, attended_from, attention[1:] > 0, tuple(steps))
+    return QueryFlow(head, nodes, attention, attention, attended_from, attention[1:] > 0, tuple(steps))
 
 
 def _relation(graph: KnowledgeGraph, relation: str) -> int:

@@ -39,14 +39,16 @@ def step(
         from_query=np.zeros(len(froms), np.int64),
         from_node=np.array([names.id(name) for name in froms]),
         from_attention=np.array(list(senders.values())),
+        attended_from=np.ones(len(froms), bool),
         edge_offsets=np.concatenate([[0], np.cumsum(counts)]),
         edge_relation=np.array([graph.self_loop if e[1] == "=" else relations.id(e[1]) for e in edges]),
         edge_tail=np.array([names.id(e[2]) for e in edges]),
         edge_slot=slot,
-        transition=transition,
+        flow=carried / sum(senders.values()),
         slot_offsets=np.array([0, len(slots)]),
         slot_node=np.array([names.id(name) for name in slots]),
         slot_attention=np.bincount(slot, carried) / sum(senders.values()),
+        slot_score=np.bincount(slot, carried) / sum(senders.values()),
         attended_to=np.ones(len(slots), bool),
     )
 
@@ -155,7 +157,7 @@ def test_attention_that_is_spread_evenly_still_has_paths() -> None:
         attention[t + 1] = np.bincount(tails, flows, end + 1)
         steps.append(StepFlow(heads, np.zeros(len(heads), int), tails, flows))
     nothing = np.zeros((layers + 1, end + 1), bool)
-    query = QueryFlow(0, np.arange(end + 1), attention, nothing, nothing, tuple(steps))
+    query = QueryFlow(0, np.arange(end + 1), attention, attention, nothing, nothing, tuple(steps))
     walks = strongest_walks(AnswerFlow(query, end), most=50, enough=0.9)
     assert len(walks) == 50
     assert {len(walk.edges) for walk in walks} == {layers + 1}
@@ -204,7 +206,7 @@ def random_flow(rng: np.random.Generator, n_nodes: int, n_steps: int) -> AnswerF
         attention[t + 1] = np.bincount(tails, flows, n_nodes)
         steps.append(StepFlow(heads, relations, tails, flows))
     nothing = np.zeros((n_steps, n_nodes), bool)
-    query = QueryFlow(head, np.arange(n_nodes), attention, nothing, nothing, tuple(steps))
+    query = QueryFlow(head, np.arange(n_nodes), attention, attention, nothing, nothing, tuple(steps))
     return AnswerFlow(query, int(rng.choice(np.flatnonzero(attention[-1]))))
 
 

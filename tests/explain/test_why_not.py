@@ -70,23 +70,24 @@ def _step(graph: KnowledgeGraph, senders: dict[str, float], edges: Sequence[Sent
     slots = sorted({target for _, target, _ in edges})
     slot = np.array([slots.index(target) for _, target, _ in edges])
     transition = np.array([part for _, _, part in edges])
-    attention = np.bincount(slot, transition * np.repeat(list(senders.values()), counts)) / sum(
-        senders.values()
-    )
+    flow = transition * np.repeat(list(senders.values()), counts) / sum(senders.values())
+    attention = np.bincount(slot, flow)
     attended_to = np.zeros(len(slots), bool)
     attended_to[np.lexsort((np.arange(len(slots)), -attention))[:n3]] = True
     return TraceStep(
         from_query=np.zeros(len(senders), np.int64),
         from_node=np.array([NAMES.index(name) for name in senders]),
         from_attention=np.array(list(senders.values())),
+        attended_from=np.ones(len(senders), bool),
         edge_offsets=np.concatenate([[0], np.cumsum(counts)]),
         edge_relation=np.array([_relation(graph, source, target) for source, target, _ in edges]),
         edge_tail=np.array([NAMES.index(target) for _, target, _ in edges]),
         edge_slot=slot,
-        transition=transition,
+        flow=flow,
         slot_offsets=np.array([0, len(slots)]),
         slot_node=np.array([NAMES.index(name) for name in slots]),
         slot_attention=attention,
+        slot_score=attention,
         attended_to=attended_to,
     )
 

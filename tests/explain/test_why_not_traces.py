@@ -135,7 +135,8 @@ def _sent(graph: KnowledgeGraph, step: TraceStep, source: str, target: str) -> f
     """The transition from one node to another, along all edges between them."""
     (at,) = np.flatnonzero(step.from_node == graph.entities.id(source))
     edges = slice(step.edge_offsets[at], step.edge_offsets[at + 1])
-    return float(step.transition[edges][step.edge_tail[edges] == graph.entities.id(target)].sum())
+    flow = step.flow[edges]  # of all that a node sends, each edge's part is its transition
+    return float(flow[step.edge_tail[edges] == graph.entities.id(target)].sum() / flow.sum())
 
 
 def _assert_left_out(why: WhyNot, horizon: Horizon) -> None:

@@ -13,7 +13,8 @@ from dpmpn.model.fast import Workspace, reason_fast
 from dpmpn.model.fast_ignn import EntityRows
 from dpmpn.model.frontier import STRATEGIES
 from dpmpn.model.network import build_network
-from dpmpn.model.reference import reason_reference
+from dpmpn.model.reference import OnDevice, reason_reference, sampled_edges
+from dpmpn.ops.expand import NO_LIMIT, expand
 
 
 def random_graph(rng, n_entities, n_relations, n_triples):
@@ -94,12 +95,23 @@ def compare(graph, batch, config, horizon):
     n_steps=st.integers(1, 5),
     n_steps_in_ignn=st.integers(0, 2),
     limits=st.tuples(st.integers(1, 6), st.integers(1, 8), st.integers(1, 10)),
+    per_relation=st.none() | st.integers(1, 4),
     strategy=st.sampled_from(sorted(STRATEGIES)),
     softmax=st.sampled_from(["edge", "pair"]),
     ignn_output=st.sampled_from(["last", "pool"]),
 )
 def test_values_and_gradients(
-    seed, n_entities, n_relations, n_triples, n_steps, n_steps_in_ignn, limits, strategy, softmax, ignn_output
+    seed,
+    n_entities,
+    n_relations,
+    n_triples,
+    n_steps,
+    n_steps_in_ignn,
+    limits,
+    per_relation,
+    strategy,
+    softmax,
+    ignn_output,
 ):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, n_entities, n_relations, n_triples)
@@ -116,7 +128,30 @@ def test_values_and_gradients(
         rng.integers(0, graph.n_relations, n_queries),
         removed,
     )
-    compare(graph, batch, config, Horizon(*limits, strategy=strategy))
+    compare(graph, batch, config, Horizon(*limits, strategy, per_relation))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10_000),
+    limit=st.none() | st.integers(1, 12),
+    per_relation=st.none() | st.integers(1, 4),
+)
+def test_both_draw_the_same_edges(seed, limit, per_relation):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, int(rng.integers(1, 20)), 2, int(rng.integers(0, 150)))
+    removed = np.flatnonzero(rng.random(graph.n_edges) < 0.2)
+    batch = make_batch(graph, ModelConfig(), rng.integers(0, graph.n_entities, 5), [0] * 5, removed, seed)
+    no_limit = [NO_LIMIT if x is None else x for x in (limit, per_relation)]
+    offsets, relations, tails, _ = expand(
+        graph.offsets, graph.relations, graph.tails, batch.removed, batch.keys, 3,
+        np.arange(5), batch.heads, no_limit[0], graph.self_loop, no_limit[1],
+    )  # fmt: skip
+    fast = list(zip(np.repeat(np.arange(5), np.diff(offsets)), relations, tails, strict=True))
+    on = OnDevice(graph, batch, torch.device("cpu"))
+    slow = sampled_edges(on, torch.arange(5), on.heads, 3, limit, per_relation)
+    rows = zip(slow.sender.tolist(), slow.relation.tolist(), slow.tail.tolist(), strict=True)
+    assert fast == sorted(rows)  # the self-loop's relation is the highest
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))

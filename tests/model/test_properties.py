@@ -11,8 +11,9 @@ from dpmpn.config import Config, Horizon, ModelConfig, RunConfig
 from dpmpn.errors import RunError
 from dpmpn.model.engine import Engine
 from dpmpn.model.frontier import STRATEGIES
-from dpmpn.model.memory import bytes_per_query, queries_within
+from dpmpn.model.memory import bytes_per_query, largest_scan, queries_within
 from dpmpn.model.network import build_network
+from dpmpn.model.targets import Targets
 
 
 def make_engine(seed, horizon=None, dtype=torch.float64, **run):
@@ -43,9 +44,10 @@ def answers(engine, heads, relations):
     seed=st.integers(0, 10_000),
     limits=st.tuples(st.integers(1, 5), st.integers(1, 7), st.integers(1, 9)),
     strategy=st.sampled_from(sorted(STRATEGIES)),
+    per_relation=st.none() | st.integers(1, 3),
 )
-def test_bound_on_visited_nodes(seed, limits, strategy):
-    horizon = Horizon(*limits, strategy=strategy)
+def test_bound_on_visited_nodes(seed, limits, strategy, per_relation):
+    horizon = Horizon(*limits, strategy, per_relation)
     engine, heads, relations = make_engine(seed, horizon)
     answer, trace = engine.trace(engine.asking_batch(heads, relations))
     bound = horizon.bound(engine.config.model.n_steps_in_agnn)
@@ -62,6 +64,8 @@ def test_bound_on_visited_nodes(seed, limits, strategy):
             assert np.bincount(step.from_query).max() <= limits[0]
         if strategy != "nodes":
             assert np.diff(step.edge_offsets).max() <= limits[1] + 1
+        scanned = np.bincount(step.from_query, np.diff(step.edge_offsets))
+        assert scanned.max() <= largest_scan(engine.graph, horizon)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -84,7 +88,7 @@ def test_flow_into_a_node_is_its_attention(seed):
     engine, heads, relations = make_engine(seed)
     _, trace = engine.trace(engine.asking_batch(heads, relations))
     for step in trace.steps:
-        into = np.bincount(step.edge_slot, step.flow(), len(step.slot_node))
+        into = np.bincount(step.edge_slot, step.flow, len(step.slot_node))
         np.testing.assert_allclose(into, step.slot_attention, rtol=1e-9, atol=1e-15)
 
 
@@ -99,7 +103,10 @@ def test_splitting_a_batch_changes_nothing(run):
     """Two processes, or a budget so small that every part holds few queries, give the same loss and gradients."""
     one, heads, relations = make_engine(4)
     heads, relations = np.tile(heads, 20), np.tile(relations, 20)
-    targets = np.roll(heads, 1)
+    rng = np.random.default_rng(0)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 4, len(heads)))])
+    nothing = np.zeros(len(heads) + 1, np.int64), np.empty(0, np.int64)
+    targets = Targets(offsets, rng.integers(0, one.graph.n_entities, offsets[-1]), *nothing)
     split, *_ = make_engine(4, **run)
     expected = gradients_of(one, heads, relations, targets)
     found = gradients_of(split, heads, relations, targets)
@@ -108,6 +115,26 @@ def test_splitting_a_batch_changes_nothing(run):
     assert np.array_equal(found.entities, expected.entities)
     torch.testing.assert_close(found.shared, expected.shared, rtol=1e-7, atol=1e-9)
     torch.testing.assert_close(found.rows, expected.rows, rtol=1e-7, atol=1e-9)
+
+
+def test_the_loss_is_the_mean_over_all_targets():
+    engine, heads, relations = make_engine(4)
+    batch = engine.asking_batch(heads, relations)
+    answer = engine.answer(batch)
+    targets = Targets(
+        np.array([0, 3, 3, *range(4, 11)]),  # three, none, then one each
+        np.array([0, 1, engine.graph.n_entities - 1, *heads[2:]]),
+        np.zeros(10, np.int64),
+        np.empty(0, np.int64),
+    )
+    found = engine.gradients(batch, targets)
+    reached = []
+    for query, entity in zip(targets.query, targets.entities, strict=True):
+        part = slice(answer.offsets[query], answer.offsets[query + 1])
+        reached += answer.attention[part][torch.from_numpy(answer.nodes[part] == entity)].tolist()
+    losses = -np.log(np.array(reached + [0.0] * (10 - len(reached))) + 1e-20)
+    assert found.reached == len(reached) < 10
+    assert found.loss == pytest.approx(losses.mean(), rel=1e-9)
 
 
 def test_the_budget_splits_batches():

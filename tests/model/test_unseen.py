@@ -93,7 +93,7 @@ def enumerated(trace, query: int, node: int, unseen: np.ndarray) -> float:
     head = int(trace.heads[query])
     walks = {(head, bool(unseen[head])): 1.0}  # (node, met an unseen entity): attention
     for step in trace.steps:
-        flow, after = step.flow(), {}
+        flow, after = step.flow, {}
         for i in np.flatnonzero(step.from_query == query):
             at = int(step.from_node[i])
             reached = sum(walks.get((at, met), 0.0) for met in (False, True))

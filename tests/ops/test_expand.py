@@ -5,14 +5,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.ops.expand import expand, find_pairs, relabel, select_top
+from dpmpn.ops.expand import NO_LIMIT, expand, find_pairs, relabel, select_top
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 @quick
-@given(seed=st.integers(0, 10_000), limit=st.integers(1, 12))
-def test_expand_gives_remaining_edges_up_to_the_limit(seed, limit):
+@given(
+    seed=st.integers(0, 10_000),
+    limit=st.integers(1, 12),
+    per_relation=st.just(NO_LIMIT) | st.integers(1, 5),
+)
+def test_expand_gives_remaining_edges_up_to_the_limits(seed, limit, per_relation):
     rng = np.random.default_rng(seed)
     n_entities, n_triples = int(rng.integers(1, 15)), int(rng.integers(0, 60))
     triples = rng.integers(0, [n_entities, 3, n_entities], (n_triples, 3))
@@ -20,7 +24,7 @@ def test_expand_gives_remaining_edges_up_to_the_limit(seed, limit):
     removed = np.flatnonzero(rng.random(graph.n_edges) < 0.2)
     nodes = rng.integers(0, n_entities, 4).astype(np.int32)
     keys = rng.integers(0, 2**63, 4).astype(np.uint64)
-    offsets, relations, tails, ids = expand(
+    arguments = (
         graph.offsets,
         graph.relations,
         graph.tails,
@@ -31,17 +35,46 @@ def test_expand_gives_remaining_edges_up_to_the_limit(seed, limit):
         nodes,
         limit,
         graph.self_loop,
+        per_relation,
     )
+    offsets, relations, tails, ids = expand(*arguments)
     for i, node in enumerate(nodes):
         part = slice(offsets[i], offsets[i + 1])
         found = ids[part]
         remaining = set(range(graph.offsets[node], graph.offsets[node + 1])) - set(removed.tolist())
         assert found[-1] == -1 and relations[part][-1] == graph.self_loop and tails[part][-1] == node
         drawn = found[:-1]
-        assert set(drawn.tolist()) <= remaining and len(drawn) == min(limit, len(remaining))
+        counts = np.bincount(graph.relations[sorted(remaining)]) if remaining else np.zeros(1, np.int64)
+        left = int(np.minimum(counts, per_relation).sum())
+        assert set(drawn.tolist()) <= remaining and len(drawn) == min(limit, left)
+        assert not len(drawn) or np.bincount(graph.relations[drawn]).max() <= per_relation
         assert (np.diff(drawn) > 0).all()
         assert np.array_equal(tails[part][:-1], graph.tails[drawn])
         assert np.array_equal(relations[part][:-1], graph.relations[drawn])
+    assert np.array_equal(expand(*arguments)[3], ids)
+
+
+def test_every_edge_of_a_capped_relation_is_drawn_as_often():
+    triples = [(0, 0, v) for v in range(1, 9)] + [(0, 1, v) for v in range(1, 4)]
+    graph = KnowledgeGraph.from_ids(np.array(triples), 9, 2, add_inverses=False)
+    n = 4000
+    keys = np.random.default_rng(0).integers(0, 2**63, n).astype(np.uint64)
+    *_, ids = expand(
+        graph.offsets,
+        graph.relations,
+        graph.tails,
+        np.array([2]),  # one of the eight is hidden
+        keys,
+        0,
+        np.arange(n),
+        np.zeros(n, np.int32),
+        NO_LIMIT,
+        graph.self_loop,
+        3,
+    )
+    drawn = np.bincount(ids[ids >= 0], minlength=11) / n
+    assert drawn[2] == 0 and (drawn[8:] == 1).all()
+    np.testing.assert_allclose(np.delete(drawn[:8], 2), 3 / 7, atol=0.04)
 
 
 @quick

@@ -34,7 +34,7 @@ def test_top_nodes_have_the_largest_attention(count, shares):
 def test_measures_start_with_all_attention_at_the_head():
     none = np.empty(0, np.int64)
     step = TraceStep(
-        *[none] * 8, OFFSETS, np.arange(12), ATTENTION, np.ones(12, bool)
+        *[none] * 9, OFFSETS, np.arange(12), ATTENTION, ATTENTION, np.ones(12, bool)
     )  # only the scanned nodes are looked at
     measures = attention_measures(ReasoningTrace(np.array([7, 8, 9]), np.zeros(3, int), [step]))
     assert measures.shape == (4, 2, 3)  # measures, steps, queries

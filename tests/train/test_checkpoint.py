@@ -10,8 +10,8 @@ from safetensors.torch import load_file
 from dpmpn.config import TrainingConfig
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import RunError
+from dpmpn.model.gradients import Gradients
 from dpmpn.model.network import build_network
-from dpmpn.model.parts import Gradients
 from dpmpn.train.checkpoint import (
     LoopState,
     LossWindow,
@@ -35,7 +35,7 @@ STATE = LoopState(
     validated_position=35,
     validation_due=True,
     lines=4,
-    window=LossWindow(14, 1e-17 + 2 / 3, 9, 0.7),
+    window=LossWindow(14, 1e-17 + 2 / 3, 9, 0.7, 20),
 )
 
 

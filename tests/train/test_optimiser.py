@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from dpmpn.config import ModelConfig, TrainingConfig
+from dpmpn.model.gradients import Gradients
 from dpmpn.model.network import build_network
-from dpmpn.model.parts import Gradients
 from dpmpn.train.optimiser import BETA1, BETA2, EPSILON, Adam
 
 N_ENTITIES = 7
@@ -46,20 +46,21 @@ class Plain:
         self.value = self.value - rate * self.m / (self.v.sqrt() + EPSILON)
 
 
+@pytest.mark.parametrize("factor", [1.0, 0.3])
 @pytest.mark.parametrize("limit", [None, 1.0])
-def test_dense_is_the_definition(limit):
+def test_dense_is_the_definition(limit, factor):
     network, adam = make("dense", grad_clipnorm=limit)
     plain = {name: Plain(p.detach()) for name, p in network.named_parameters()}
     rng = np.random.default_rng(0)
     for _ in range(6):
         gradients = random_gradients(network, rng, rng.choice(N_ENTITIES, 3, replace=False))
-        adam.step(gradients)
+        adam.step(gradients, factor)
         sizes = [p.numel() for p in network.shared_parameters().values()]
         for name, part in zip(network.shared_parameters(), gradients.shared.split(sizes), strict=True):
-            plain[name].step(part.view_as(plain[name].value), limit)
+            plain[name].step(part.view_as(plain[name].value), limit, 0.001 * factor)
         table = torch.zeros(N_ENTITIES, 4, dtype=torch.float64)
         table[torch.from_numpy(gradients.entities)] = gradients.rows
-        plain["entities"].step(table, limit)
+        plain["entities"].step(table, limit, 0.001 * factor)
     for name, parameter in network.named_parameters():
         torch.testing.assert_close(parameter.detach(), plain[name].value, rtol=1e-9, atol=1e-12)
 

@@ -11,6 +11,7 @@ from dpmpn.errors import ConfigError, RunError
 from dpmpn.model.engine import Engine
 from dpmpn.run_folder import RunFolder
 from dpmpn.train import trainer
+from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.metrics import read_lines
 from dpmpn.train.trainer import train
 from dpmpn.train.validation import Validator, sampled_queries, training_queries
@@ -119,7 +120,9 @@ def test_without_validation_triples_the_last_is_the_best(made, dataset, config):
     assert (run.path / "best.json").exists()
 
 
-def test_stopping_saves_and_going_on_gives_an_unbroken_run(made, dataset, config):
+@pytest.mark.parametrize("changes", [{}, {"joint_targets": 3, "schedule": "linear", "n_epochs": 3}])
+def test_stopping_saves_and_going_on_gives_an_unbroken_run(made, dataset, config, changes):
+    config = config.replace(**changes)
     whole, broken = made(config, "whole"), made(config.replace(checkpoint_every_seconds=1e6), "broken")
     train(whole, dataset, config, max_queries=150)
     ends = []
@@ -133,6 +136,25 @@ def test_stopping_saves_and_going_on_gives_an_unbroken_run(made, dataset, config
     for kind, value in (("train", "loss"), ("validation", "mrr")):
         assert positions(broken, kind) == positions(whole, kind)
         assert [x[value] for x in lines(broken, kind)] == [x[value] for x in lines(whole, kind)]
+
+
+def test_loss_and_reached_are_means_over_targets(made, dataset, config):
+    config = config.replace(joint_targets=4, learning_rate=1e-9)
+    run = made(config)
+    train(run, dataset, config, max_queries=70)
+    (line,) = lines(run, "train")
+    queries = TrainingQueries(dataset.graph, training_queries(dataset, config), config)
+    engine = Engine(run.network("last"), dataset.graph, config)
+    loss = reached = count = 0
+    for position in range(0, 70, 7):
+        batch, targets = queries.at(position, 7)
+        found = engine.gradients(batch, targets)
+        count += len(targets.entities)
+        loss += found.loss * len(targets.entities)
+        reached += found.reached
+    assert count > 70
+    assert line["loss"] == pytest.approx(loss / count, rel=1e-4)
+    assert line["reached"] == pytest.approx(reached / count)
 
 
 def test_an_interrupted_validation_is_made_when_the_run_goes_on(made, dataset, config):
@@ -175,7 +197,11 @@ def test_a_trained_run_needs_resume_and_a_fitting_configuration(made, dataset, c
         train(run, dataset, config.replace(n_dims=4), resume=True)
     with pytest.raises(RunError, match="seed = 0"):
         train(run, dataset, config.replace(seed=1), resume=True)
+    with pytest.raises(RunError, match="joint_targets = 1"):
+        train(run, dataset, config.replace(joint_targets=2), resume=True)
     assert run.config == config
+    later = config.replace(schedule="linear", n_epochs=2)
+    assert train(run, dataset, later, resume=True, max_queries=14).position == 14
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is such a device here")

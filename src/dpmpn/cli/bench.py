@@ -34,10 +34,11 @@ def command(
     output = Output(json)
     if seconds <= 0:
         raise ConfigError(f"'--seconds' must be above 0, not {seconds:g}")
-    with_overrides(Config(), settings)
+    checked = with_overrides(Config(), settings)
+    model = checked.model.model if "model" in settings else None
     chosen = load_preset(preset) if preset is not None else None
     data = load_dataset(dataset)
-    config = with_overrides(chosen if chosen is not None else suitable_config(data)[0], settings)
+    config = with_overrides(chosen if chosen is not None else suitable_config(data, model)[0], settings)
 
     from dpmpn.bench import bench
 

@@ -1,4 +1,4 @@
-"""Facts that a question is asked with or without: the options --add and --remove."""
+"""What a question is asked on: another graph (--on), and facts more or fewer (--add and --remove)."""
 
 import re
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpmpn.cli.output import Output
+from dpmpn.data.dataset import load_dataset
 from dpmpn.errors import DataError
 from dpmpn.reasoner import Reasoner
 from dpmpn.words import counted
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 
     from dpmpn.data.changed_graph import Changes
 
+OtherGraph = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="NAME_OR_FOLDER",
+        help="ask about another graph with the same relations and any entities: a name of `dpmpn datasets`, a dataset "
+        "folder or another run; for models trained with --model strong, which learn relations alone",
+    ),
+]
 Added = Annotated[
     list[Path] | None,
     typer.Option("--add", metavar="FILE", help="reason with these facts, too; may be repeated"),
@@ -27,6 +37,17 @@ Removed = Annotated[
 ]
 _SHOWN_NEW = 3  # names of new entities
 _IMPORT_OPTION = "--(columns|skip-bad|format|separator|no-header|header|query)"
+
+
+def asked_on(output: Output, reasoner: Reasoner, on: str | None) -> Reasoner:
+    """The reasoner on another graph, where one is named."""
+    if on is None:
+        return reasoner
+    other = reasoner.on(load_dataset(on))
+    facts = counted(len(other.dataset.train), "fact")
+    entities = counted(other.graph.n_entities, "entity", "entities")
+    output.say(f"asked on {other.dataset.name}: {entities}, {facts} to reason on")
+    return other
 
 
 def changed(

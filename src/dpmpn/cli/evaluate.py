@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from dpmpn.cli.changed_facts import OtherGraph, asked_on
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter
 from dpmpn.cli.settings import with_settings
@@ -26,15 +27,27 @@ def command(
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, metavar="INT", help="ask about so many triples only")
     ] = None,
+    on: OtherGraph = None,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
 ) -> None:
-    """Measure a trained model: filtered MRR and hits in both directions, and how many answers it reached."""
+    """Measure a trained model: filtered MRR and hits in both directions, and how many answers it reached.
+
+    With --on the held-out facts of another dataset are asked, and its training facts are what there is to reason on;
+    the model is not trained any further. For example, on entities it has never met:
+
+    dpmpn inductive WN18RR --out graphs/parted
+
+    dpmpn train graphs/parted/train --model strong --out runs/parted
+
+    dpmpn evaluate runs/parted --on graphs/parted/ask
+    """
     output = Output(json)
-    reasoner = Reasoner.load(run_dir, **settings)
+    reasoner = asked_on(output, Reasoner.load(run_dir, **settings), on)
     with Meter(output, "asked") as meter:
         report = reasoner.evaluate(split, per_relation=per_relation, limit=limit, progress=meter.show)
+    report = report if on is None else {"on": reasoner.dataset.name, **report}
     output.result(report, lambda: _show(output, report, reasoner.graph.relation_names))
 
 

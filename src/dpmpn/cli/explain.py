@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpmpn.cli.changed_facts import Added, Removed, changed
+from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, asked_on, changed
 from dpmpn.cli.output import STDOUT, JsonTarget, Output, print_data, write_text
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError, DataError
@@ -40,6 +40,7 @@ def command(
     inverse: Annotated[
         bool, typer.Option("--inverse", help="ask <?, RELATION, HEAD> instead of <HEAD, RELATION, ?>")
     ] = False,
+    on: OtherGraph = None,
     add: Added = None,
     remove: Removed = None,
     labels: Annotated[
@@ -78,11 +79,13 @@ def command(
     The facts that carried the answer are in why/key_facts.csv; see what the model says without them:
 
     dpmpn explain runs/demo Serbia in_subregion --remove why/key_facts.csv
+
+    With --on, the question is about another graph, and so are the facts that are shown.
     """
     formats = _formats(format, out, json)
     raw = json == STDOUT or (out is None and formats != ["text"])
     output = Output(STDOUT if raw else None)  # so that what is said does not get between the data
-    reasoner = Reasoner.load(run_dir, **settings)
+    reasoner = asked_on(output, Reasoner.load(run_dir, **settings), on)
     reasoner = changed(output, reasoner if labels is None else reasoner.with_labels(labels), add, remove)
     predictions = reasoner.predict(head, relation, top=1, inverse=inverse)
     for name in (answer, *(why_not or ())):

@@ -16,6 +16,7 @@ from dpmpn.cli import (
     explain_eval,
     fetch,
     import_facts,
+    inductive,
     predict,
     reproduce,
     serve,
@@ -41,7 +42,7 @@ _datasets.command("fetch")(fetch.command)
 _datasets.command("stats")(stats.command)
 app.command("import")(import_facts.command)
 app.add_typer(_datasets)
-for module in (train, evaluate, predict, explain, complete, serve, reproduce, compare, bench):
+for module in (train, evaluate, predict, explain, complete, serve, reproduce, compare, inductive, bench):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 app.command("explain-eval")(explain_eval.command)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from dpmpn.cli.changed_facts import Added, Removed, changed
+from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, asked_on, changed
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter, duration
 from dpmpn.cli.settings import with_settings
@@ -39,6 +39,7 @@ def command(
     why: Annotated[
         bool, typer.Option("--why", help="show the facts that carried the attention to the first answer")
     ] = False,
+    on: OtherGraph = None,
     add: Added = None,
     remove: Removed = None,
     queries: Annotated[
@@ -72,6 +73,8 @@ def command(
     """Ask a trained model: ranked answers with their probabilities.
 
     Known ones are those the graph states, held-out ones those that only validation or test facts state.
+
+    With --on, HEAD and the answers are entities of another graph, which the model reasons on instead of its own.
     """
     output = Output(json)
     if queries is None:
@@ -80,7 +83,7 @@ def command(
         if out is not None or skip_unknown:
             option = "--out" if out is not None else "--skip-unknown"
             raise ConfigError(f"{option} goes with --queries FILE; one question is written with --json FILE")
-        reasoner = changed(output, Reasoner.load(run_dir, **settings), add, remove)
+        reasoner = changed(output, asked_on(output, Reasoner.load(run_dir, **settings), on), add, remove)
         _ask_one(output, reasoner, head, relation, top, inverse, new, why)
         return
     if head is not None:
@@ -91,7 +94,7 @@ def command(
         raise ConfigError(
             "--inverse is for one question; give the file of --queries a column 'inverse' with true or false"
         )
-    reasoner = changed(output, Reasoner.load(run_dir, **settings), add, remove)
+    reasoner = changed(output, asked_on(output, Reasoner.load(run_dir, **settings), on), add, remove)
     _ask_file(output, reasoner, queries, out, top=top, new=new, why=why, skip_unknown=skip_unknown)
 
 

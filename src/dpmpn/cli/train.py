@@ -44,8 +44,8 @@ def command(
 ) -> None:
     """Train a model; the best one of the validations is kept.
 
-    Settings come from --preset, else from the dataset's own preset, else from the graph's statistics;
-    each can be changed by its option. The defaults shown below are those without any of these.
+    Settings come from --preset, else from the dataset's own preset for --model, else from the graph's
+    statistics; each can be changed by its option. The defaults shown below are those without any of these.
     """
     output = Output(json)
     if max_minutes is not None and not max_minutes > 0:
@@ -81,12 +81,13 @@ def _new(
     output: Output, out: Path, name: str, preset: str | None, settings: dict[str, str]
 ) -> tuple["RunFolder", Dataset, Config]:
     """A new run, after everything that can be wrong with the request was checked."""
-    with_overrides(Config(), settings)
+    checked = with_overrides(Config(), settings)
+    model = checked.model.model if "model" in settings else None
     chosen = load_preset(preset) if preset is not None else None
     dataset = load_dataset(name)
     reasons = [f"preset {preset}"]
     if chosen is None:
-        chosen, reasons = suitable_config(dataset)
+        chosen, reasons = suitable_config(dataset, model)
     output.say("settings: " + (reasons[0] if len(reasons) == 1 else "derived from the graph"))
     for reason in reasons[1:] and reasons:
         output.say(f"  {reason}")

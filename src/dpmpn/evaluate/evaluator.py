@@ -12,9 +12,10 @@ from dpmpn.data.candidates import UNKNOWN_ENTITY, Candidates
 from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.errors import DataError
 from dpmpn.evaluate.average_precision import MeanAveragePrecision, candidate_scores, mean_average_precision
+from dpmpn.evaluate.dense import rank_dense
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import Ranks, Summary, rank_targets, summarise
-from dpmpn.model.batch import NO_EDGES
+from dpmpn.model.answer import Answer
 from dpmpn.model.engine import Engine
 from dpmpn.model.leaks import removed_edges
 
@@ -84,13 +85,25 @@ def rank_queries(
     for rows in _batches(len(queries), batch_size or engine.config.training.batch_size):
         heads, relations, targets = queries[rows].T
         removed = removed_edges(engine.graph, queries[rows], "triples")
-        answered = _distribution(engine, heads, relations, horizon, removed)
-        ranks.append(
-            rank_targets(*answered, targets, *known.lookup(heads, relations), engine.graph.n_entities)
-        )
+        answer = engine.answer(engine.asking_batch(heads, relations, removed), horizon)
+        ranks.append(rank_answer(answer, targets, *known.lookup(heads, relations), engine.graph.n_entities))
         if progress is not None:
             progress(rows.stop, len(queries))
     return Ranks.concatenate(ranks)
+
+
+def rank_answer(
+    answer: Answer, targets: np.ndarray, known_offsets: np.ndarray, known_tails: np.ndarray, n_entities: int
+) -> Ranks:
+    """Filtered ranks of the targets in an answer: by attention alone, or in a distribution over all entities."""
+    if answer.unlisted is None:
+        return rank_targets(*_listed(answer), targets, known_offsets, known_tails, n_entities)
+    ranks = rank_dense(answer.of_all(n_entities), targets, known_offsets, known_tails)
+    return Ranks(ranks.optimistic, ranks.pessimistic, answer.find(targets) >= 0)
+
+
+def _listed(answer: Answer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return answer.offsets, answer.nodes, answer.attention.detach().cpu().numpy()
 
 
 def rank_candidates(
@@ -133,18 +146,6 @@ def _batches(count: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
-def _distribution(
-    engine: Engine,
-    heads: np.ndarray,
-    relations: np.ndarray,
-    horizon: Horizon | None,
-    removed: np.ndarray = NO_EDGES,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Answers as offsets, nodes and probabilities."""
-    answer = engine.answer(engine.asking_batch(heads, relations, removed), horizon)
-    return answer.offsets, answer.nodes, answer.attention.detach().cpu().numpy()
-
-
 def _by_direction(ranks: Ranks, n_triples: int) -> dict[str, Summary | None]:
     """Ranks of n tail queries, followed by as many head queries where both directions are asked."""
     head = summarise(ranks[n_triples:]) if len(ranks) > n_triples else None
@@ -177,12 +178,19 @@ def _candidate_scores(
     for rows in _batches(len(heads) - n_unknown, batch_size or engine.config.training.batch_size):
         first, last = rows.start + n_unknown, rows.stop + n_unknown
         asked = heads[first:last]
-        answered = _distribution(engine, asked, np.full(len(asked), candidates.relation), horizon)
+        answer = engine.answer(engine.asking_batch(asked, np.full(len(asked), candidates.relation)), horizon)
         group = offsets[first : last + 1]
-        scores[group[0] : group[-1]] = candidate_scores(
-            *answered, group - group[0], tails[group[0] : group[-1]]
-        )
+        scores[group[0] : group[-1]] = _scores_of(answer, group - group[0], tails[group[0] : group[-1]])
     return scores
+
+
+def _scores_of(answer: Answer, offsets: np.ndarray, tails: np.ndarray) -> np.ndarray:
+    """The probability of each candidate of each query."""
+    if answer.unlisted is None:
+        return candidate_scores(*_listed(answer), offsets, tails)
+    query, known = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), tails != UNKNOWN_ENTITY
+    every = answer.of_all(len(answer.unlisted.of_entity))
+    return np.where(known, every[query, np.where(known, tails, 0)], 0.0)
 
 
 def _triples_per_head(triples: np.ndarray, heads: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ class QueryFlow:
     head: int  # place of the query's head among the nodes
     nodes: np.ndarray  # entities that were ever scanned, ascending
     attention: np.ndarray  # (steps + 1) x nodes: a^0 ... a^T
+    score: np.ndarray  # (steps + 1) x nodes: what the horizons chose by
     attended_from: np.ndarray  # steps x nodes
     attended_to: np.ndarray  # steps x nodes
     steps: tuple[StepFlow, ...]
@@ -38,19 +39,20 @@ class QueryFlow:
         nodes = np.unique(np.concatenate([trace.heads[query : query + 1], *scanned]))
         head = int(np.searchsorted(nodes, trace.heads[query]))
         n_steps = len(trace.steps)
-        attention = np.zeros((n_steps + 1, len(nodes)))
-        attention[0, head] = 1.0
+        attention, score = np.zeros((2, n_steps + 1, len(nodes)))
+        attention[0, head] = score[0, head] = 1.0
         attended_from, attended_to = np.zeros((2, n_steps, len(nodes)), bool)
         steps = []
         for t, (step, slot) in enumerate(zip(trace.steps, slots, strict=True)):
             places = np.searchsorted(nodes, step.slot_node[slot])
             attention[t + 1, places] = step.slot_attention[slot]
+            score[t + 1, places] = step.slot_score[slot]
             attended_to[t, places] = step.attended_to[slot]
             senders = slice(*np.searchsorted(step.from_query, [query, query + 1]))
-            attended_from[t, np.searchsorted(nodes, step.from_node[senders])] = True
+            attended_from[t, np.searchsorted(nodes, step.from_node[senders])] = step.attended_from[senders]
             tails = places[step.edge_slot[_edges(step, senders)] - slot.start]
             steps.append(_step_flow(step, senders, nodes, tails))
-        return cls(head, nodes, attention, attended_from, attended_to, tuple(steps))
+        return cls(head, nodes, attention, score, attended_from, attended_to, tuple(steps))
 
     @property
     def waiting(self) -> int:
@@ -68,15 +70,13 @@ def _edges(step: TraceStep, senders: slice) -> slice:
 
 
 def _step_flow(step: TraceStep, senders: slice, nodes: np.ndarray, tails: np.ndarray) -> StepFlow:
-    attention = step.from_attention[senders].astype(np.float64)
-    weights = attention / attention.sum() if len(attention) else attention
     counts = np.diff(step.edge_offsets[senders.start : senders.stop + 1])
     edges = _edges(step, senders)
     return StepFlow(
         np.repeat(np.searchsorted(nodes, step.from_node[senders]), counts),
         step.edge_relation[edges],
         tails,
-        step.transition[edges] * np.repeat(weights, counts),
+        step.flow[edges].astype(np.float64),
     )
 
 

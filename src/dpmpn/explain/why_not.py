@@ -131,16 +131,20 @@ class _Search:
         places, first = np.unique(places, return_index=True)  # times ascend, so the first time of each
         pairs = zip(places.tolist(), times[first].tolist(), strict=True)
         near = sorted((self._near(*pair, distance, nearer) for pair in pairs), key=lambda node: node.facts)
-        limit = self.horizon.max_sampling_per_node
+        limits = [("ask_sampling_per_node", self.horizon.max_sampling_per_node)]
+        if self.horizon.max_sampling_per_relation is not None:
+            limits.append(("ask_sampling_per_relation", self.horizon.max_sampling_per_relation))
+        larger = [(key, now, _raised(now, near[0].facts)) for key, now in limits]
+        larger = [limit for limit in larger if limit[2] > limit[1]] or larger[:1]
         return self._told(
             "not_sampled",
             step=near[0].step + 1,
             near=tuple(near),
             late=late,
-            limit=limit,
+            limit=limits[-1][1],
             chosen_by="random",
-            settings=(("ask_sampling_per_node", _raised(limit, near[0].facts)),),
-            settings_now=(("ask_sampling_per_node", limit),),
+            settings=tuple((key, enough) for key, _, enough in larger),
+            settings_now=tuple((key, now) for key, now, _ in larger),
         )
 
     def _cut(
@@ -151,7 +155,7 @@ class _Search:
         how = STRATEGIES[self.horizon.strategy]
         n1, n3 = self.horizon.max_attending_from_per_step, self.horizon.max_attending_to_per_step
         chosen_by = how.attending_to if reason == "not_attended_to" else how.attending_from
-        attention = self.flow.attention[node.step]
+        attention = self.flow.score[node.step]
         places = np.flatnonzero(kept)
         places = places[np.argsort(-attention[places], kind="stable")]
         rivals = [
@@ -187,7 +191,7 @@ class _Search:
         return [limit for limit in limits if limit[2] > limit[1]]
 
     def _near(self, place: int, time: int, distance: int, nearer: np.ndarray) -> Near:
-        entity, attention = int(self.flow.nodes[place]), self.flow.attention[time]
+        entity, attention = int(self.flow.nodes[place]), self.flow.score[time]
         others = np.flatnonzero(self.scanned[time])
         # Among equals the lower id comes first, as where the horizons choose.
         before = (attention[others] > attention[place]) | (

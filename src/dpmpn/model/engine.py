@@ -12,9 +12,11 @@ from dpmpn.config import Config, Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.model.answer import Answer
 from dpmpn.model.batch import NO_EDGES, QueryBatch, SampledEdges, asking_edges, query_keys
+from dpmpn.model.gradients import Gradients, sum_gradients
 from dpmpn.model.memory import memory_budget, queries_within
 from dpmpn.model.network import Network
-from dpmpn.model.parts import Computer, Gradients, join_answers, sum_gradients
+from dpmpn.model.parts import computer_for, join_answers
+from dpmpn.model.targets import Targets
 from dpmpn.model.trace import ReasoningTrace
 from dpmpn.model.usage import Usage, process_usage
 from dpmpn.model.workers import Workers
@@ -37,7 +39,7 @@ class Engine:
         reference = reference or network.entities.device.type != "cpu"
         can_share = hasattr(os, "memfd_create")  # Linux; elsewhere this process works alone
         self.threads = config.run.threads or os.cpu_count() or 1 if can_share and not reference else 1
-        self._computer = Computer(network, graph, reference)
+        self._computer = computer_for(network, graph, reference)
         self._workers: Workers | None = None
         self._fitting: dict[tuple[Horizon, bool], int] = {}  # queries of a part
         self._asking_edges = self._ignn_edges(NO_EDGES)
@@ -64,8 +66,8 @@ class Engine:
         answer = self._on_one_core(self._computer.answer, batch, horizon, trace)
         return join_answers([answer]), trace
 
-    def gradients(self, batch: QueryBatch, targets: np.ndarray) -> Gradients:
-        """Mean of -log(a^T[target] + 1e-20) over the batch, and its gradients."""
+    def gradients(self, batch: QueryBatch, targets: Targets) -> Gradients:
+        """Mean of -log(a^T[target] + 1e-20) over all targets of the batch, and its gradients."""
         return sum_gradients(self._run(batch, self.config.horizon, targets))
 
     def usage(self) -> Usage:
@@ -81,10 +83,10 @@ class Engine:
     def _ignn_edges(self, removed: np.ndarray) -> tuple[SampledEdges, ...]:
         model = self.config.model
         return asking_edges(
-            self.graph, removed, self.config.run.seed, model.n_steps_in_ignn, model.max_sampling_per_step
+            self.graph, removed, self.config.run.seed, model.ignn_steps, model.max_sampling_per_step
         )
 
-    def _run(self, batch: QueryBatch, horizon: Horizon, targets: np.ndarray | None) -> list[Any]:
+    def _run(self, batch: QueryBatch, horizon: Horizon, targets: Targets | None) -> list[Any]:
         parts = self._parts(batch, horizon, targets is not None)
         if len(parts) > 1 and self.threads > 1 and self._workers is None:
             self._workers = Workers(self.network, self.graph, self.threads - 1)
@@ -107,22 +109,22 @@ class Engine:
         finally:
             torch.set_num_threads(intra_op)
 
-    def _run_parts(
-        self, batch, parts: list[slice], horizon: Horizon, targets: np.ndarray | None
-    ) -> list[Any]:
+    def _run_parts(self, batch, parts: list[slice], horizon: Horizon, targets: Targets | None) -> list[Any]:
         """Results of the parts in order: each round, one part for this process and one for each worker."""
         results = []
         n_workers = len(self._workers) if self._workers is not None else 0
+        n_targets = 0 if targets is None else len(targets.entities)
         while parts:
             mine, theirs, parts = parts[0], parts[1 : 1 + n_workers], parts[1 + n_workers :]
             for worker, rows in enumerate(theirs):
-                part_targets = None if targets is None else targets[rows]
-                self._workers.start(worker, batch.part(rows), horizon, part_targets, len(batch))
+                part_targets = None if targets is None else targets.part(rows)
+                self._workers.start(worker, batch.part(rows), horizon, part_targets, n_targets)
             if targets is None:
                 results.append(self._computer.answer(batch.part(mine), horizon))
                 results += [self._workers.answer(worker) for worker in range(len(theirs))]
             else:
-                results.append(self._computer.gradients(batch.part(mine), targets[mine], horizon, len(batch)))
+                own = batch.part(mine), targets.part(mine)
+                results.append(self._computer.gradients(*own, horizon, n_targets))
                 results += [self._workers.gradients(worker) for worker in range(len(theirs))]
         return results
 

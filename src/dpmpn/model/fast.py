@@ -234,8 +234,12 @@ def reason_fast(
 def _trace_step(scan, from_attention, attention, transition, attended) -> TraceStep:
     attended_to = np.zeros(scan.n_slots, bool)
     attended_to[attended] = True
+    sent = from_attention.detach().numpy()
+    total = np.bincount(scan.from_query, sent, len(scan.slot_offsets) - 1)
+    sender = np.repeat(np.arange(len(sent)), np.diff(scan.edge_offsets))
+    flow = transition.detach().numpy() * (sent / total[scan.from_query])[sender]
     return TraceStep(
-        scan.from_query, scan.from_node, from_attention.detach().numpy(),
-        scan.edge_offsets, scan.edge_relation, scan.edge_tail, scan.edge_slot, transition.detach().numpy(),
-        scan.slot_offsets, scan.slot_node, attention.detach().numpy(), attended_to,
+        scan.from_query, scan.from_node, sent, np.ones(len(sent), bool),
+        scan.edge_offsets, scan.edge_relation, scan.edge_tail, scan.edge_slot, flow,
+        scan.slot_offsets, scan.slot_node, attention.detach().numpy(), attention.detach().numpy(), attended_to,
     )  # fmt: skip

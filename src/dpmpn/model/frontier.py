@@ -89,6 +89,19 @@ class Scan:
         """Number of scanned nodes."""
         return len(self.slot_node)
 
+    def within(self, slots: np.ndarray) -> "Scan":
+        """The same without the nodes that are not among these slots, ascending, and without the edges to them."""
+        place = np.full(self.n_slots, -1, np.int64)
+        place[slots] = np.arange(len(slots))
+        kept = place[self.edge_slot] >= 0
+        return Scan(
+            self.from_query, self.from_node, place[self.from_slot],
+            np.concatenate([[0], np.cumsum(kept)])[self.edge_offsets],
+            self.edge_relation[kept], self.edge_tail[kept], place[self.edge_slot[kept]],
+            np.searchsorted(slots, self.slot_offsets), self.slot_query[slots], self.slot_node[slots],
+            self.slot_visited[slots],
+        )  # fmt: skip
+
 
 def expand_frontier(
     graph: KnowledgeGraph,
@@ -99,10 +112,12 @@ def expand_frontier(
     step: int,
 ) -> Scan:
     """Sample edges of the attending-from nodes and number the nodes they lead to."""
-    limit = horizon.max_sampling_per_node if STRATEGIES[horizon.strategy].sampling else NO_LIMIT
+    limit = per_relation = NO_LIMIT
+    if STRATEGIES[horizon.strategy].sampling:
+        limit, per_relation = horizon.max_sampling_per_node, horizon.max_sampling_per_relation or NO_LIMIT
     edge_offsets, edge_relation, edge_tail, _ = expand(
         graph.offsets, graph.relations, graph.tails, batch.removed, batch.keys, step,
-        frontier.query, frontier.node, limit, graph.self_loop,
+        frontier.query, frontier.node, limit, graph.self_loop, per_relation,
     )  # fmt: skip
     slot_offsets, slot_node, slot_visited, edge_slot = relabel(
         frontier.offsets, edge_offsets, edge_tail, visited.offsets, visited.node
@@ -115,13 +130,21 @@ def expand_frontier(
     )  # fmt: skip
 
 
-def _select(how, limit, scores, scan, batch, step) -> tuple[np.ndarray, np.ndarray]:
+def select(
+    how: str,
+    limit: int,
+    scores: np.ndarray,
+    offsets: np.ndarray,
+    nodes: np.ndarray,
+    keys: np.ndarray,
+    step: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of each query's nodes at most `limit` with attention, as a horizon chooses: their offsets and places."""
     if how == "all":
         limit = NO_LIMIT
     elif how == "random":
-        drawn = hash_scores(batch.keys, step, scan.slot_offsets, scan.slot_node)
-        scores = np.where(scores > ATTENTION_FLOOR, drawn, 0.0)
-    return select_top(scores, scan.slot_offsets, scan.slot_node, limit, ATTENTION_FLOOR)
+        scores = np.where(scores > ATTENTION_FLOOR, hash_scores(keys, step, offsets, nodes), 0.0)
+    return select_top(scores, offsets, nodes, limit, ATTENTION_FLOOR)
 
 
 def attending_to(
@@ -129,7 +152,8 @@ def attending_to(
 ) -> np.ndarray:
     """The slots of the attending-to horizon, ascending."""
     how = STRATEGIES[horizon.strategy].attending_to
-    return _select(how, horizon.max_attending_to_per_step, scores, scan, batch, 2 * step)[1]
+    slots = (scan.slot_offsets, scan.slot_node)
+    return select(how, horizon.max_attending_to_per_step, scores, *slots, batch.keys, 2 * step)[1]
 
 
 def next_frontier(
@@ -139,5 +163,13 @@ def next_frontier(
     visible = np.zeros_like(scores)
     visible[attended] = scores[attended]
     how = STRATEGIES[horizon.strategy].attending_from
-    offsets, slots = _select(how, horizon.max_attending_from_per_step, visible, scan, batch, 2 * step + 1)
+    offsets, slots = select(
+        how,
+        horizon.max_attending_from_per_step,
+        visible,
+        scan.slot_offsets,
+        scan.slot_node,
+        batch.keys,
+        2 * step + 1,
+    )
     return Frontier(offsets, scan.slot_query[slots], scan.slot_node[slots], slots)

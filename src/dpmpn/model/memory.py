@@ -17,11 +17,25 @@ def largest_scan(graph: KnowledgeGraph, horizon: Horizon) -> int:
     pruning = STRATEGIES[horizon.strategy]
     degrees = np.diff(graph.offsets)
     if pruning.sampling:
+        if horizon.max_sampling_per_relation is not None:
+            degrees = _capped_degrees(graph, horizon.max_sampling_per_relation)
         degrees = np.minimum(degrees, horizon.max_sampling_per_node)
     n_from = graph.n_entities if pruning.attending_from == "all" else horizon.max_attending_from_per_step
     if n_from < len(degrees):
         degrees = np.partition(degrees, len(degrees) - n_from)[-n_from:]
     return int(degrees.sum()) + len(degrees)
+
+
+def _capped_degrees(graph: KnowledgeGraph, per_relation: int) -> np.ndarray:
+    """Out-edges of each node where no more than `per_relation` of one relation count."""
+    is_first = np.ones(graph.n_edges, bool)  # of the edges of a node and a relation
+    is_first[1:] = graph.relations[1:] != graph.relations[:-1]
+    starts = graph.offsets[:-1]
+    is_first[starts[starts < graph.n_edges]] = True
+    first = np.flatnonzero(is_first)
+    counts = np.minimum(np.diff(first, append=graph.n_edges), per_relation)
+    sums = np.append(0, np.cumsum(counts))
+    return np.diff(sums[np.searchsorted(first, graph.offsets)])
 
 
 def bytes_per_query(graph: KnowledgeGraph, model: ModelConfig, horizon: Horizon, training: bool) -> int:
@@ -43,6 +57,25 @@ def bytes_per_query(graph: KnowledgeGraph, model: ModelConfig, horizon: Horizon,
     return total
 
 
+def strong_bytes_per_query(
+    graph: KnowledgeGraph, model: ModelConfig, horizon: Horizon, training: bool
+) -> int:
+    """Upper bound of the memory of one query of the stronger model.
+
+    Per scanned node: state before, sum of messages, change, new state and score's layer, with gradients (12 n_dims).
+    Per relation: what it adds to a message, and the layer before it (6 n_dims). The readout has two layers of twice
+    n_dims for each visited node, and the prior some numbers for each kind of entity, of which there are no more than
+    entities.
+    """
+    edges = largest_scan(graph, horizon)
+    scanned = min(edges, graph.n_entities, horizon.max_attending_to_per_step)
+    values = scanned * 12 * model.n_dims + (graph.n_relations + 1) * 6 * model.n_dims
+    step = values * _FLOAT + edges * _INTEGERS_PER_EDGE
+    visited = min(1 + model.n_steps_in_agnn * scanned, graph.n_entities)
+    readout = visited * 8 * model.n_dims * _FLOAT + graph.n_entities * 8 * _FLOAT
+    return readout + step * (model.n_steps_in_agnn if training else 1)
+
+
 def queries_within(
     budget: int, graph: KnowledgeGraph, model: ModelConfig, horizon: Horizon, training: bool
 ) -> int:
@@ -51,6 +84,8 @@ def queries_within(
     Beside each query's own memory, what the IGNN makes for every distinct node they scan counts: embedding, its
     steps and what they feed, with gradients. Queries share it, and there are no more nodes than entities.
     """
+    if model.model == "strong":
+        return max(1, budget // strong_bytes_per_query(graph, model, horizon, training))
     query = bytes_per_query(graph, model, horizon, training)
     node = (6 + 4 * model.n_steps_in_ignn) * model.n_dims * _FLOAT
     scanned = largest_scan(graph, horizon) * model.n_steps_in_agnn  # by one query, at most

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dpmpn.config import ModelConfig
+from dpmpn.model.strong.network import StrongNetwork
 from dpmpn.ops.combine import SLOPE
 
 
@@ -81,7 +82,7 @@ class AttentionFlow(nn.Module):
 
 
 class Network(nn.Module):
-    """All trainable parameters of a DPMPN."""
+    """All trainable parameters of the paper's model."""
 
     def __init__(self, n_entities: int, n_relations: int, config: ModelConfig) -> None:
         super().__init__()
@@ -98,8 +99,12 @@ class Network(nn.Module):
         return {name: p for name, p in self.named_parameters() if name != "entities"}
 
 
-def build_network(n_entities: int, n_relations: int, config: ModelConfig, seed: int) -> Network:
-    """A network with initial values that depend on the seed alone."""
+def build_network(
+    n_entities: int, n_relations: int, config: ModelConfig, seed: int
+) -> Network | StrongNetwork:
+    """A network of the configured model, with initial values that depend on the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
+        if config.model == "strong":
+            return StrongNetwork(n_relations, config)
         return Network(n_entities, n_relations, config)

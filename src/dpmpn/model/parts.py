@@ -1,37 +1,28 @@
 """What is computed for a part of a batch: its answer, or its share of the loss and gradients."""
 
 from copy import deepcopy
-from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.model.answer import Answer
+from dpmpn.model.answer import Answer, Unlisted
 from dpmpn.model.batch import QueryBatch
 from dpmpn.model.fast import Workspace, reason_fast
 from dpmpn.model.fast_ignn import EntityRows
+from dpmpn.model.gradients import Gradients, flat_gradients, sum_rows
 from dpmpn.model.network import Network
 from dpmpn.model.reference import reason_reference
+from dpmpn.model.strong.computer import StrongComputer
+from dpmpn.model.strong.network import StrongNetwork
+from dpmpn.model.targets import Targets
 from dpmpn.model.trace import ReasoningTrace
 
 LOSS_FLOOR = 1e-20
 
 
-@dataclass(frozen=True, eq=False)
-class Gradients:
-    """Loss and its gradients: one vector for all shared parameters, rows for the entity table."""
-
-    loss: float
-    reached: int  # queries whose target the attention reached
-    shared: Tensor  # all shared parameters, one after another
-    entities: np.ndarray  # ids, unique and ascending
-    rows: Tensor  # one gradient row for each
-
-
-class Computer:
+class PaperComputer:
     """Computes parts of batches in this thread, by the fast path or the reference."""
 
     def __init__(self, network: Network, graph: KnowledgeGraph, reference: bool) -> None:
@@ -49,30 +40,23 @@ class Computer:
         rows = EntityRows(network.entities, differentiable=False)
         return reason_fast(network, self.graph, batch, horizon, rows, self.workspace, trace)
 
-    def gradients(
-        self, batch: QueryBatch, targets: np.ndarray, horizon: Horizon, n_queries: int
-    ) -> Gradients:
-        """The part's share of the mean over `n_queries` of -log(a^T[target] + 1e-20)."""
+    def gradients(self, batch: QueryBatch, targets: Targets, horizon: Horizon, n_targets: int) -> Gradients:
+        """The part's share of the mean over `n_targets` of -log(a^T[target] + 1e-20)."""
         rows = EntityRows(self.network.entities, differentiable=True)
         if self.reference:
             answer = reason_reference(self.network, self.graph, batch, horizon)
         else:
             answer = reason_fast(self.network, self.graph, batch, horizon, rows, self.workspace)
-        at = answer.find(targets)
+        at = targets.find(answer)
         reached = at >= 0
         probability = answer.attention[torch.from_numpy(at[reached]).to(answer.attention.device)]
-        loss = -torch.log(probability + LOSS_FLOOR).sum() / n_queries
+        loss = -torch.log(probability + LOSS_FLOOR).sum() / n_targets
         # A target that was not reached costs a constant and teaches nothing.
-        unreached = -np.log(LOSS_FLOOR) * int((~reached).sum()) / n_queries
+        unreached = -np.log(LOSS_FLOOR) * int((~reached).sum()) / n_targets
         table = self.network.entities if self.reference else rows.anchor
         shared = list(self.network.shared_parameters().values())
         *found, dense = torch.autograd.grad(loss, [*shared, table], allow_unused=True)
-        flat = torch.cat(
-            [
-                (torch.zeros_like(p) if g is None else g).reshape(-1)
-                for p, g in zip(shared, found, strict=True)
-            ]
-        )
+        flat = flat_gradients(shared, found)
         if self.reference:
             everything = np.arange(len(self.network.entities))
             return Gradients(loss.item() + unreached, int(reached.sum()), flat, everything, dense)
@@ -80,26 +64,14 @@ class Computer:
         return Gradients(loss.item() + unreached, int(reached.sum()), flat, entities, summed)
 
 
-def sum_rows(pairs: list[tuple[np.ndarray, Tensor]], empty: Tensor) -> tuple[np.ndarray, Tensor]:
-    """Gradient rows of the same entity added up, entities ascending."""
-    if not pairs:
-        return np.empty(0, np.int64), empty
-    entities, at = np.unique(np.concatenate([e for e, _ in pairs]), return_inverse=True)
-    rows = torch.cat([rows for _, rows in pairs])
-    total = rows.new_zeros(len(entities), rows.shape[1])
-    total.index_add_(0, torch.from_numpy(at).to(total.device), rows)
-    return entities.astype(np.int64), total
+Computer = PaperComputer | StrongComputer
 
 
-def sum_gradients(parts: list[Gradients]) -> Gradients:
-    """The gradients of a whole batch."""
-    if len(parts) == 1:
-        return parts[0]
-    shared = parts[0].shared.clone()
-    for part in parts[1:]:
-        shared += part.shared
-    entities, rows = sum_rows([(part.entities, part.rows) for part in parts], parts[0].rows)
-    return Gradients(sum(p.loss for p in parts), sum(p.reached for p in parts), shared, entities, rows)
+def computer_for(network: Network | StrongNetwork, graph: KnowledgeGraph, reference: bool) -> Computer:
+    """What computes with a network of either model."""
+    if isinstance(network, StrongNetwork):
+        return StrongComputer(network, graph, reference)
+    return PaperComputer(network, graph, reference)
 
 
 def join_answers(parts: list[Answer]) -> Answer:
@@ -109,4 +81,8 @@ def join_answers(parts: list[Answer]) -> Answer:
     attention = torch.cat([part.attention for part in parts])
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     order = np.lexsort((nodes, query))
-    return Answer(offsets, nodes[order], attention[torch.from_numpy(order).to(attention.device)])
+    unlisted = parts[0].unlisted
+    if unlisted is not None and len(parts) > 1:  # kinds are those of the batch, so the same in all parts
+        rows = [part.unlisted.probability for part in parts if part.unlisted is not None]
+        unlisted = Unlisted(unlisted.of_entity, torch.cat(rows))
+    return Answer(offsets, nodes[order], attention[torch.from_numpy(order).to(attention.device)], unlisted)

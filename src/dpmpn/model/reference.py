@@ -31,7 +31,7 @@ class Edges:
 def reason_reference(network: Network, graph: KnowledgeGraph, batch: QueryBatch, horizon: Horizon) -> Answer:
     """Run all steps of a batch of queries and return the final attention."""
     device = network.entities.device
-    on_device = _Tensors(graph, batch, device)
+    on_device = OnDevice(graph, batch, device)
     head, relation, n_entities = on_device.heads, on_device.query_relations, graph.n_entities
     pruning = STRATEGIES[horizon.strategy]
     q_head, q_rel = network.entities[head], network.relations[relation]  # queries x dims
@@ -42,9 +42,11 @@ def reason_reference(network: Network, graph: KnowledgeGraph, batch: QueryBatch,
     states = ignn[head]
     from_key, from_attention = visited, network.entities.new_ones(len(batch))
     for step in range(network.config.n_steps_in_agnn):
-        limit = horizon.max_sampling_per_node if pruning.sampling else None
-        edges = sampled_edges(on_device, from_key // n_entities, from_key % n_entities, step, limit)
         from_query = from_key // n_entities
+        limits = (horizon.max_sampling_per_node, horizon.max_sampling_per_relation)
+        if not pruning.sampling:
+            limits = (None, None)
+        edges = sampled_edges(on_device, from_query, from_key % n_entities, step, *limits)
         scanned, edge_slot = torch.unique(
             from_query[edges.sender] * n_entities + edges.tail, return_inverse=True
         )
@@ -54,7 +56,7 @@ def reason_reference(network: Network, graph: KnowledgeGraph, batch: QueryBatch,
         if step == network.config.n_steps_in_agnn - 1:
             break
         scores = attention.detach()
-        chosen = _select(
+        chosen = select(
             pruning.attending_to, horizon.max_attending_to_per_step, scores, scanned, on_device, 2 * step
         )
         visited, states = _with_new(visited, states, scanned[chosen])
@@ -74,7 +76,7 @@ def reason_reference(network: Network, graph: KnowledgeGraph, batch: QueryBatch,
         )
         visible = torch.zeros_like(scores)
         visible[chosen] = scores[chosen]
-        frontier = _select(
+        frontier = select(
             pruning.attending_from,
             horizon.max_attending_from_per_step,
             visible,
@@ -88,7 +90,7 @@ def reason_reference(network: Network, graph: KnowledgeGraph, batch: QueryBatch,
     return Answer(offsets, (scanned % n_entities).cpu().numpy().astype(np.int32), attention)
 
 
-class _Tensors:
+class OnDevice:
     """The graph and the batch as tensors on the device."""
 
     def __init__(self, graph: KnowledgeGraph, batch: QueryBatch, device: torch.device) -> None:
@@ -127,22 +129,24 @@ def _aggregate(message: Tensor, receiver: Tensor, n_receivers: int) -> Tensor:
     return total / count.to(total.dtype).sqrt()[:, None]
 
 
-def sampled_edges(on: _Tensors, query: Tensor, node: Tensor, step: int, limit: int | None) -> Edges:
-    """At most `limit` remaining out-edges of each attending-from node, and its self-loop."""
+def sampled_edges(
+    on: OnDevice, query: Tensor, node: Tensor, step: int, limit: int | None, per_relation: int | None
+) -> Edges:
+    """Remaining out-edges of each attending-from node, and its self-loop.
+
+    At most `per_relation` of each relation are drawn, and at most `limit` of what is left.
+    """
+    key = combine_torch(combine_torch(on.keys[query], step), node)
     before = torch.searchsorted(on.removed, on.offsets)  # removed edges before each node's edges
     remaining = on.offsets - before
-    available = remaining[node + 1] - remaining[node]
-    count = available if limit is None else available.clamp(max=limit)
-    sender = torch.repeat_interleave(torch.arange(len(node), device=on.device), count)
-    position = torch.arange(len(sender), device=on.device) - torch.repeat_interleave(
-        count.cumsum(0) - count, count
-    )
-    key = combine_torch(combine_torch(on.keys[query], step), node)
-    pruned = (count < available)[sender]
-    position[pruned] = permuted_torch(position[pruned], available[sender][pruned], key[sender][pruned])
-    place = remaining[node][sender] + position
-    order = torch.arange(len(on.removed), device=on.device)
-    edge = place + torch.searchsorted(on.removed - order, place, right=True)
+    first, available = remaining[node], remaining[node + 1] - remaining[node]
+    candidates = None
+    if per_relation is not None:
+        candidates, available = _drawn_per_relation(on, first, available, key, per_relation)
+        first = available.cumsum(0) - available
+    sender, position = _drawn(available if limit is None else available.clamp(max=limit), available, key)
+    place = first[sender] + position
+    edge = _edge_at(on, place) if candidates is None else candidates[place]
     every = torch.arange(len(node), device=on.device)
     return Edges(
         torch.cat([sender, every]),
@@ -151,7 +155,40 @@ def sampled_edges(on: _Tensors, query: Tensor, node: Tensor, step: int, limit: i
     )
 
 
-def _rows(keys: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+def _drawn_per_relation(
+    on: OnDevice, first: Tensor, available: Tensor, key: Tensor, per_relation: int
+) -> tuple[Tensor, Tensor]:
+    """Edges drawn from each relation of each node, in the graph's order, and how many each node has of them."""
+    sender, position = _drawn(available, available, key)
+    edge = _edge_at(on, first[sender] + position)
+    # Edges of a node come sorted by relation, so that those of a (node, relation) are neighbours.
+    pair, size = torch.unique_consecutive(
+        sender * (on.self_loop + 1) + on.relations[edge], return_counts=True
+    )
+    pair_key = combine_torch(key[pair // (on.self_loop + 1)], pair % (on.self_loop + 1))
+    group, position = _drawn(size.clamp(max=per_relation), size, pair_key)
+    kept = ((size.cumsum(0) - size)[group] + position).sort().values
+    return edge[kept], torch.bincount(sender[kept], minlength=len(available))
+
+
+def _drawn(count: Tensor, size: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    """`count` positions of 0..size-1 in each group, by the permutation of its key where they are not all."""
+    group = torch.repeat_interleave(torch.arange(len(count), device=count.device), count)
+    position = torch.arange(len(group), device=count.device) - torch.repeat_interleave(
+        count.cumsum(0) - count, count
+    )
+    pruned = (count < size)[group]
+    position[pruned] = permuted_torch(position[pruned], size[group][pruned], key[group][pruned])
+    return group, position
+
+
+def _edge_at(on: OnDevice, place: Tensor) -> Tensor:
+    """Ids of the edges at these places among those that are not removed."""
+    order = torch.arange(len(on.removed), device=on.device)
+    return place + torch.searchsorted(on.removed - order, place, right=True)
+
+
+def rows_of(keys: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
     """Positions of `wanted` in ascending `keys`, and whether each is there."""
     at = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
     return at, keys[at] == wanted
@@ -167,8 +204,8 @@ def attend(
     context = (
         flow.small(network.relations[edges.relation]), flow.small(q_head)[query], flow.small(q_rel)[query]
     )  # fmt: skip
-    from_row, _ = _rows(visited, from_key)
-    tail_row, tail_known = _rows(visited, scanned[edge_slot])
+    from_row, _ = rows_of(visited, from_key)
+    tail_row, tail_known = rows_of(visited, scanned[edge_slot])
     small = flow.small(states)
     left = torch.cat([small[from_row][edges.sender], *context], 1)
     unseen_zero = torch.where(tail_known[:, None], small[tail_row], torch.zeros_like(small[:1]))
@@ -194,7 +231,7 @@ def _softmax(logits: Tensor, group: Tensor, n_groups: int) -> Tensor:
     return weight / logits.new_zeros(n_groups).index_add(0, group, weight)[group]
 
 
-def _select(how: str, limit: int, scores: Tensor, scanned: Tensor, on: _Tensors, step: int) -> Tensor:
+def select(how: str, limit: int, scores: Tensor, scanned: Tensor, on: OnDevice, step: int) -> Tensor:
     """Positions of each query's best scores above the floor, ties to the lower node id, ascending."""
     query, node = scanned // on.n_entities, scanned % on.n_entities
     passing = scores > ATTENTION_FLOOR
@@ -214,7 +251,7 @@ def _select(how: str, limit: int, scores: Tensor, scanned: Tensor, on: _Tensors,
 def _with_new(visited: Tensor, states: Tensor, attended: Tensor) -> tuple[Tensor, Tensor]:
     """Visited nodes and states joined by attended-to nodes, whose states begin as zeros."""
     merged = torch.unique(torch.cat([visited, attended]))
-    at, _ = _rows(merged, visited)
+    at, _ = rows_of(merged, visited)
     return merged, states.new_zeros(len(merged), states.shape[1]).index_copy(0, at, states)
 
 
@@ -228,13 +265,13 @@ def pass_messages(
     kept = attended[edge_slot]
     sender, relation, slot = edges.sender[kept], edges.relation[kept], edge_slot[kept]
     query = (from_key // n_entities)[sender]
-    from_row, _ = _rows(visited, from_key)
-    to_row, _ = _rows(visited, scanned[slot])
+    from_row, _ = rows_of(visited, from_key)
+    to_row, _ = rows_of(visited, scanned[slot])
     message = network.agnn.message(
         states[from_row[sender]], network.relations[relation], states[to_row], q_head[query], q_rel[query]
     )
     received = _aggregate(message, to_row, len(states))
-    at, scanned_now = _rows(scanned, visited)
+    at, scanned_now = rows_of(scanned, visited)
     node_attention = torch.where(scanned_now, attention[at], torch.zeros_like(attention[:1]))
     query = visited // n_entities
     attended_ignn = network.agnn.attend(node_attention[:, None] * ignn[visited % n_entities])

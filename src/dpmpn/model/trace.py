@@ -9,25 +9,20 @@ import numpy as np
 class TraceStep:
     """One step of a batch of queries; nodes and edges grouped by query."""
 
-    from_query: np.ndarray  # attending-from nodes: their query,
+    from_query: np.ndarray  # nodes with attention: their query,
     from_node: np.ndarray  # entity
-    from_attention: np.ndarray  # and attention a^t
-    edge_offsets: np.ndarray  # sampled edges of each attending-from node, self-loop last
+    from_attention: np.ndarray  # attention a^t,
+    attended_from: np.ndarray  # and whether the step expanded it; the attention of others only waited
+    edge_offsets: np.ndarray  # sampled edges of each of these nodes, self-loop last
     edge_relation: np.ndarray
     edge_tail: np.ndarray  # entity
     edge_slot: np.ndarray  # the scanned node the edge leads to
-    transition: np.ndarray  # T^t per edge; `flow` makes the edge's flow of it
+    flow: np.ndarray  # the share of a^{t+1} that each edge carried: flows into a node add up to its attention
     slot_offsets: np.ndarray  # scanned nodes of each query:
     slot_node: np.ndarray  # entity,
     slot_attention: np.ndarray  # attention a^{t+1},
+    slot_score: np.ndarray  # the score that horizons choose by (in the paper, the attention),
     attended_to: np.ndarray  # and whether it is in the attending-to horizon
-
-    def flow(self) -> np.ndarray:
-        """The share of a^{t+1} that each edge carried: flows into a node add up to its attention."""
-        n_queries = len(self.slot_offsets) - 1
-        total = np.bincount(self.from_query, self.from_attention, n_queries)
-        sender = np.repeat(np.arange(len(self.from_node)), np.diff(self.edge_offsets))
-        return self.transition * (self.from_attention / total[self.from_query])[sender]
 
 
 @dataclass(frozen=True, eq=False)

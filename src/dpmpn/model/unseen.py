@@ -3,6 +3,7 @@
 An entity is unseen if the graph of the training has no edge of it: it is new, or its row of the table is still what
 training began with. When it gets edges, its row becomes its relation mean: for each of its edges, the mean row of the
 entities that had an edge of that relation in training; and of these the mean. docs/new-facts.md compares it to others.
+A network whose table has no rows knows relations alone: no entity is more or less seen than another.
 """
 
 import numpy as np
@@ -28,6 +29,8 @@ def unseen_entities(trained: KnowledgeGraph, graph: KnowledgeGraph) -> np.ndarra
 
 def extended_network(network: Network, trained: KnowledgeGraph, graph: KnowledgeGraph) -> Network:
     """The network with a row for every entity of a grown graph; all that does not change is shared."""
+    if not len(network.entities):
+        return network
     extended = Network.__new__(Network)
     nn.Module.__init__(extended)
     extended.config = network.config
@@ -100,7 +103,7 @@ def through_unseen(answer: Answer, trace: ReasoningTrace, unseen: np.ndarray) ->
     parts = unseen[trace.heads].astype(np.float64)
     for step in trace.steps:
         senders = parts[np.searchsorted(keys, step.from_query * n_entities + step.from_node)]
-        flow = step.flow()
+        flow = step.flow
         through = flow * np.repeat(senders, np.diff(step.edge_offsets))
         whole, part = (np.bincount(step.edge_slot, x, len(step.slot_node)) for x in (flow, through))
         parts = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)

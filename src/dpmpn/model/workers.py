@@ -20,14 +20,17 @@ from dpmpn.config import Horizon, ModelConfig
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import RunError
-from dpmpn.model.answer import Answer
+from dpmpn.model.answer import Answer, Unlisted
 from dpmpn.model.batch import QueryBatch, SampledEdges
-from dpmpn.model.network import Network
-from dpmpn.model.parts import Computer, Gradients
+from dpmpn.model.gradients import Gradients
+from dpmpn.model.network import Network, build_network
+from dpmpn.model.parts import Computer, computer_for
+from dpmpn.model.targets import Targets
 from dpmpn.model.wire import Closed, receive, send
 
 _ALIGNMENT = 64
 _GRAPH_ARRAYS = ("offsets", "relations", "tails", "inverse")
+_TARGET_ARRAYS = ("offsets", "entities", "known_offsets", "known")
 
 
 class Workers:
@@ -72,7 +75,7 @@ class Workers:
         return [process.pid for process in self.processes]
 
     def start(
-        self, worker: int, batch: QueryBatch, horizon: Horizon, targets: np.ndarray | None, n_queries: int
+        self, worker: int, batch: QueryBatch, horizon: Horizon, targets: Targets | None, n_targets: int
     ) -> None:
         """Give a worker a part: gradients when there are targets, else its answer."""
         arrays = {
@@ -88,8 +91,8 @@ class Workers:
                 f"tails{step}": edges.tails,
             }
         if targets is not None:
-            arrays["targets"] = targets
-        meta = {"horizon": asdict(horizon), "n_queries": n_queries, "ignn_steps": len(batch.ignn_edges)}
+            arrays |= {f"targets.{name}": getattr(targets, name) for name in _TARGET_ARRAYS}
+        meta = {"horizon": asdict(horizon), "n_targets": n_targets, "ignn_steps": len(batch.ignn_edges)}
         with contextlib.suppress(BrokenPipeError):  # a dead worker is reported when its result is awaited
             send(self.processes[worker].stdin, meta, **arrays)
 
@@ -102,7 +105,10 @@ class Workers:
     def answer(self, worker: int) -> Answer:
         """Wait for the answer to the part a worker was given."""
         _, arrays = self._receive(self.processes[worker])
-        return Answer(arrays["offsets"], arrays["nodes"], torch.from_numpy(arrays["attention"]))
+        unlisted = None
+        if "of_entity" in arrays:
+            unlisted = Unlisted(arrays["of_entity"], torch.from_numpy(arrays["of_kind"]))
+        return Answer(arrays["offsets"], arrays["nodes"], torch.from_numpy(arrays["attention"]), unlisted)
 
     def _receive(self, process: subprocess.Popen) -> tuple[dict, dict[str, np.ndarray]]:
         try:
@@ -161,14 +167,14 @@ def _views(path: str, layout: dict) -> dict[str, np.ndarray]:
 def _attach(meta: dict) -> Computer:
     """The network and graph of the parent, in the memory they share."""
     views = _views(meta["file"], meta["layout"])
-    network = Network(1, meta["n_relations"], ModelConfig(**meta["model"]))
+    network = build_network(1, meta["n_relations"], ModelConfig(**meta["model"]), 0)
     for name, parameter in network.named_parameters():
         parameter.data = torch.from_numpy(views[name])
     arrays = {name: views[f"graph.{name}"] for name in _GRAPH_ARRAYS}
     for array in arrays.values():
         array.flags.writeable = False  # as in every graph, so that kernels compile once
     names = Vocabulary.numbered(meta["n_entities"]), Vocabulary.numbered(meta["n_relations"])
-    return Computer(
+    return computer_for(
         network, KnowledgeGraph(**arrays, entities=names[0], relation_names=names[1]), reference=False
     )
 
@@ -182,10 +188,14 @@ def _compute(
     )
     batch = QueryBatch(*(arrays[name] for name in ("heads", "relations", "keys", "removed")), edges)
     horizon = Horizon(**meta["horizon"])
-    if "targets" not in arrays:
+    if "targets.offsets" not in arrays:
         answer = computer.answer(batch, horizon)
-        return {}, {"offsets": answer.offsets, "nodes": answer.nodes, "attention": answer.attention.numpy()}
-    result = computer.gradients(batch, arrays["targets"], horizon, meta["n_queries"])
+        sent = {"offsets": answer.offsets, "nodes": answer.nodes, "attention": answer.attention.numpy()}
+        if answer.unlisted is not None:
+            sent |= {"of_entity": answer.unlisted.of_entity, "of_kind": answer.unlisted.probability.numpy()}
+        return {}, sent
+    targets = Targets(*(arrays[f"targets.{name}"] for name in _TARGET_ARRAYS))
+    result = computer.gradients(batch, targets, horizon, meta["n_targets"])
     sent = {"shared": result.shared.numpy(), "entities": result.entities, "rows": result.rows.numpy()}
     return {"loss": result.loss, "reached": result.reached}, sent
 

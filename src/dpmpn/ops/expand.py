@@ -10,43 +10,109 @@ NO_LIMIT = 2**62
 
 @njit(nogil=True, cache=True)
 def _removed_range(removed, start, stop):
+    if not len(removed):
+        return 0, 0
     return np.searchsorted(removed, start), np.searchsorted(removed, stop)
 
 
 @njit(nogil=True, cache=True)
-def expand(offsets, relations, tails, removed, query_keys, step, from_query, from_node, limit, self_loop):
+def _relation_end(relations, at, stop):
+    """The end of the edges that have the relation of the edge `at`."""
+    return at + np.searchsorted(relations[at:stop], relations[at], side="right")
+
+
+@njit(nogil=True, cache=True)
+def _count_capped(relations, removed, start, stop, per_relation):
+    """How many edges of a node are left when each relation keeps at most `per_relation`."""
+    count, at = 0, start
+    while at < stop:
+        end = _relation_end(relations, at, stop)
+        low, high = _removed_range(removed, at, end)
+        count += min(end - at - (high - low), per_relation)
+        at = end
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _draw_capped(relations, removed, start, stop, per_relation, node_key, keys, out):
+    """Positions among a node's remaining edges, ascending: `per_relation` drawn of each relation that has more."""
+    n, before, at = 0, 0, start
+    while at < stop:
+        end = _relation_end(relations, at, stop)
+        low, high = _removed_range(removed, at, end)
+        available = end - at - (high - low)
+        count = min(available, per_relation)
+        drawn = out[n : n + count]
+        if available > per_relation:
+            round_keys(combine(node_key, relations[at]), keys)
+            left_bits, right_bits = bit_split(available)
+            for j in range(count):
+                drawn[j] = before + permuted(j, available, keys, left_bits, right_bits)
+            drawn.sort()
+        else:
+            for j in range(count):
+                drawn[j] = before + j
+        n, before, at = n + count, before + available, end
+
+
+@njit(nogil=True, cache=True)
+def expand(
+    offsets,
+    relations,
+    tails,
+    removed,
+    query_keys,
+    step,
+    from_query,
+    from_node,
+    limit,
+    self_loop,
+    per_relation=NO_LIMIT,
+):
     """Sampled out-edges of every attending-from node, then its self-loop.
 
-    `removed` holds the edge ids (ascending) that the batch must not see. Of more than `limit` remaining edges of a
-    node, `limit` are drawn by the permutation keyed by (query, step, node). Returns the edges grouped by
-    attending-from node, each group sorted by (relation, tail) with the self-loop last: their offsets, relations, tails
-    and edge ids (-1 for self-loops).
+    `removed` holds the edge ids (ascending) that the batch must not see. Of more than `per_relation` remaining edges of
+    a node and a relation, `per_relation` are drawn by the permutation keyed by (query, step, node, relation); then, of
+    more than `limit` edges left to a node, `limit` by the permutation keyed by (query, step, node). Returns the edges
+    grouped by attending-from node, each group sorted by (relation, tail) with the self-loop last: their offsets,
+    relations, tails and edge ids (-1 for self-loops).
     """
     n_from = len(from_node)
     edge_offsets = np.zeros(n_from + 1, np.int64)
+    left = np.empty(n_from, np.int64)  # edges of each node that its relations' caps leave
+    most = 0
     for i in range(n_from):
         start, stop = offsets[from_node[i]], offsets[from_node[i] + 1]
         low, high = _removed_range(removed, start, stop)
-        edge_offsets[i + 1] = edge_offsets[i] + min(stop - start - (high - low), limit) + 1
+        left[i] = stop - start - (high - low)
+        if left[i] > per_relation:
+            left[i] = _count_capped(relations, removed[low:high], start, stop, per_relation)
+            most = max(most, left[i])
+        edge_offsets[i + 1] = edge_offsets[i] + min(left[i], limit) + 1
     n_edges = edge_offsets[n_from]
     edge_relation, edge_tail = np.empty(n_edges, np.int32), np.empty(n_edges, np.int32)
     edge_id = np.empty(n_edges, np.int64)
     keys = np.empty(ROUNDS, np.uint64)
+    capped = np.empty(most, np.int64)
     for i in range(n_from):
         node = from_node[i]
         start, stop = offsets[node], offsets[node + 1]
         low, high = _removed_range(removed, start, stop)
-        available = stop - start - (high - low)
         chosen = edge_id[edge_offsets[i] : edge_offsets[i + 1] - 1]
-        if available > limit:
-            round_keys(combine(combine(query_keys[from_query[i]], step), node), keys)
-            left_bits, right_bits = bit_split(available)
+        node_key = combine(combine(query_keys[from_query[i]], step), node)
+        if left[i] > limit:
+            round_keys(node_key, keys)
+            left_bits, right_bits = bit_split(left[i])
             for j in range(limit):
-                chosen[j] = permuted(j, available, keys, left_bits, right_bits)
+                chosen[j] = permuted(j, left[i], keys, left_bits, right_bits)
             chosen.sort()
         else:
-            for j in range(available):
+            for j in range(left[i]):
                 chosen[j] = j
+        if left[i] < stop - start - (high - low):
+            _draw_capped(relations, removed[low:high], start, stop, per_relation, node_key, keys, capped)
+            for j in range(len(chosen)):
+                chosen[j] = capped[chosen[j]]
         skipped = low
         for j in range(len(chosen)):
             # The position among the remaining edges becomes an edge id by stepping over the removed ones before it.

@@ -3,42 +3,92 @@
 import numpy as np
 
 from dpmpn.config import Config
-from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.graph import KnowledgeGraph, sorted_unique
 from dpmpn.errors import DataError
+from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.model.batch import QueryBatch, sample_ignn_edges
 from dpmpn.model.leaks import removed_edges
+from dpmpn.model.targets import Targets
 from dpmpn.ops.permutation import combine
 
 
 class TrainingQueries:
-    """All training queries in an order that depends on the seed and the epoch alone."""
+    """All training queries in an order that depends on the seed and the epoch alone.
 
-    def __init__(self, graph: KnowledgeGraph, queries: np.ndarray, config: Config) -> None:
-        if not len(queries):
+    With `joint_targets` above 1, a query is a question <head, relation, ?> with up to so many of its tails. Which tails
+    go together is drawn anew in each epoch; how many queries there are stays the same.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, triples: np.ndarray, config: Config) -> None:
+        if not len(triples):
             raise DataError("there are no training triples; nothing can be learnt")
-        self.graph, self.queries, self.config = graph, queries, config
+        self.graph, self.config = graph, config
+        self.known = KnownAnswers.from_triples(triples)
+        if config.training.joint_targets > 1:
+            triples, self._question = _by_question(graph, triples)
+            self._offsets = _cut(self._question, config.training.joint_targets)  # queries + 1
+        else:
+            self._question, self._offsets = None, np.arange(len(triples) + 1)
+        self.triples = triples
         self._epoch = -1
-        self._order = np.empty(0, np.int64)
+        self._order = self._rows = np.empty(
+            0, np.int64
+        )  # of the queries, and of the triples they are cut from
 
     def __len__(self) -> int:
-        return len(self.queries)
+        return len(self._offsets) - 1
 
-    def at(self, position: int, count: int) -> tuple[QueryBatch, np.ndarray]:
+    def at(self, position: int, count: int) -> tuple[QueryBatch, Targets]:
         """The batch of at most `count` queries that starts at a position of the run, and its targets.
 
         A batch does not cross the end of an epoch. Everything random about it follows from the seed and the position.
         """
-        epoch, start = divmod(position, len(self.queries))
+        epoch, start = divmod(position, len(self))
         if epoch != self._epoch:
-            self._order = np.random.default_rng([self.config.run.seed, epoch]).permutation(len(self.queries))
-            self._epoch = epoch
-        triples = self.queries[self._order[start : start + count]]
-        model, training = self.config.model, self.config.training
-        removed = removed_edges(self.graph, triples, training.leak_removal)
+            self._begin(epoch)
+        chosen = self._order[start : start + count]
+        first, sizes = self._offsets[chosen], self._offsets[chosen + 1] - self._offsets[chosen]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])  # queries + 1
+        places = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], sizes)
+        triples = self.triples[places if self._question is None else self._rows[places]]
+        questions = triples[offsets[:-1]]
+        heads, relations = questions[:, 0].astype(np.int32), questions[:, 1].astype(np.int64)
+        known_offsets, known = self.known.lookup(heads, relations)
+        targets = Targets(offsets, triples[:, 2].astype(np.int64), known_offsets, known.astype(np.int64))
+        return self._batch(heads, relations, triples, position), targets
+
+    def _batch(
+        self, heads: np.ndarray, relations: np.ndarray, triples: np.ndarray, position: int
+    ) -> QueryBatch:
+        model = self.config.model
+        removed = removed_edges(self.graph, triples, self.config.training.leak_removal)
         key = np.uint64(combine(np.uint64(self.config.run.seed), position))
         edges = sample_ignn_edges(
-            self.graph, removed, model.n_steps_in_ignn, model.max_sampling_per_step, combine(key, 0)
+            self.graph, removed, model.ignn_steps, model.max_sampling_per_step, combine(key, 0)
         )
-        keys = np.array([combine(key, 1 + i) for i in range(len(triples))], np.uint64)
-        heads, relations = triples[:, 0].astype(np.int32), triples[:, 1].astype(np.int64)
-        return QueryBatch(heads, relations, keys, removed, edges), triples[:, 2]
+        keys = np.array([combine(key, 1 + i) for i in range(len(heads))], np.uint64)
+        return QueryBatch(heads, relations, keys, removed, edges)
+
+    def _begin(self, epoch: int) -> None:
+        """Draw the order of an epoch."""
+        draw = np.random.default_rng([self.config.run.seed, epoch])
+        if self._question is not None:
+            # Shuffled as a whole, then brought back to their questions: only the order within each is left random.
+            mixed = draw.permutation(len(self.triples))
+            self._rows = mixed[np.argsort(self._question[mixed], kind="stable")]
+        self._order = draw.permutation(len(self))
+        self._epoch = epoch
+
+
+def _by_question(graph: KnowledgeGraph, triples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The triples (n x 3), each once, sorted by question and tail, and the number of each one's question, ascending."""
+    heads, relations, tails = sorted_unique(triples, graph.n_entities, graph.n_relations)
+    is_new = (heads[1:] != heads[:-1]) | (relations[1:] != relations[:-1])
+    return np.stack([heads, relations, tails], 1).astype(triples.dtype), np.append(0, np.cumsum(is_new))
+
+
+def _cut(question: np.ndarray, size: int) -> np.ndarray:
+    """Offsets of the pieces that each question's triples are cut into, of at most `size` triples."""
+    place = np.arange(len(question))
+    first = np.searchsorted(question, question)  # of the question
+    return np.append(np.flatnonzero((place - first) % size == 0), len(question))

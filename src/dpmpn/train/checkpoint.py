@@ -35,9 +35,10 @@ class LossWindow:
     """Sums over the batches since the last line of metrics."""
 
     queries: int = 0
-    loss: float = 0.0  # sum over queries
-    reached: int = 0
+    loss: float = 0.0  # sum over targets
+    reached: int = 0  # targets
     seconds: float = 0.0
+    targets: int = 0
 
 
 @dataclass
@@ -234,7 +235,13 @@ _STATE: dict[str, Callable[[Any], bool]] = {
     "lines": _is_count,
     "window": lambda value: isinstance(value, dict),
 }
-_WINDOW = {"queries": _is_count, "loss": _is_number, "reached": _is_count, "seconds": _is_number}
+_WINDOW = {
+    "queries": _is_count,
+    "loss": _is_number,
+    "reached": _is_count,
+    "seconds": _is_number,
+    "targets": _is_count,
+}
 _BEST = {
     "position": _is_count,
     "mrr": lambda value: _is_number(value) and 0 <= value <= 1,
@@ -255,6 +262,8 @@ def _check_values(path: Path, values: Mapping[str, Any], checks: Mapping[str, Ca
 def _loop_state(path: Path, manifest: dict[str, Any]) -> LoopState:
     _check_values(path, manifest, _STATE)
     values = {key: manifest[key] for key in _STATE}
+    if "queries" in values["window"]:  # a checkpoint that does not count targets had one for each query
+        values["window"] = {"targets": values["window"]["queries"], **values["window"]}
     _check_values(path, values["window"], _WINDOW)
     values["window"] = LossWindow(**{key: values["window"][key] for key in _WINDOW})
     if values["best"] is not None:

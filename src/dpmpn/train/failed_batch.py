@@ -3,12 +3,12 @@
 `failed-batch-<position>.json` holds
   position                  queries trained before this batch; seed and position fix all that is random in it
   loss                      the batch's loss, as text where it is not finite
-  queries                   head, relation and tail of each query, by name
+  queries                   head, relation and tail of each fact that was asked for, by name
   gradients_not_finite      how many values of each parameter's gradient are not finite
   parameters_not_finite     how many values of each parameter are not finite
   entities_not_finite       names of entities whose gradient is not finite, at most 100
   largest_parameters        the largest absolute value of each parameter
-  seed, learning_rate, grad_clipnorm, batch_size, leak_removal, threads
+  seed, learning_rate, schedule, grad_clipnorm, batch_size, joint_targets, leak_removal, threads
   weights                   name of the file with the network's weights at that moment
 `failed-batch-<position>.safetensors` holds those weights.
 """
@@ -25,8 +25,9 @@ from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.files import write_json, write_whole
 from dpmpn.model.batch import QueryBatch
+from dpmpn.model.gradients import Gradients
 from dpmpn.model.network import Network
-from dpmpn.model.parts import Gradients
+from dpmpn.model.targets import Targets
 from dpmpn.train.checkpoint import named_tensors
 from dpmpn.train.tensors import write_tensors
 
@@ -64,7 +65,7 @@ def save_failed_batch(
     folder: Path,
     position: int,
     batch: QueryBatch,
-    targets: np.ndarray,
+    targets: Targets,
     gradients: Gradients,
     network: Network,
     graph: KnowledgeGraph,
@@ -85,8 +86,10 @@ def save_failed_batch(
         },
         "seed": config.run.seed,
         "learning_rate": config.training.learning_rate,
+        "schedule": config.training.schedule,
         "grad_clipnorm": config.training.grad_clipnorm,
         "batch_size": config.training.batch_size,
+        "joint_targets": config.training.joint_targets,
         "leak_removal": config.training.leak_removal,
         "threads": config.run.threads,
         "weights": weights.name,
@@ -96,15 +99,16 @@ def save_failed_batch(
     return path
 
 
-def _queries(graph: KnowledgeGraph, batch: QueryBatch, targets: np.ndarray) -> list[dict[str, str]]:
+def _queries(graph: KnowledgeGraph, batch: QueryBatch, targets: Targets) -> list[dict[str, str]]:
     entities, relations = graph.entities, graph.relation_names
+    asked = batch.heads[targets.query], batch.relations[targets.query], targets.entities
     return [
         {
             "head": entities.name(int(head)),
             "relation": relations.name(int(relation)),
             "tail": entities.name(int(tail)),
         }
-        for head, relation, tail in zip(batch.heads, batch.relations, targets, strict=True)
+        for head, relation, tail in zip(*asked, strict=True)
     ]
 
 

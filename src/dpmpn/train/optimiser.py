@@ -7,6 +7,8 @@ momentum). Rows cost the same on a table of any size.
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -14,10 +16,11 @@ from numba import njit
 from torch import Tensor
 
 from dpmpn.config import TrainingConfig
+from dpmpn.model.gradients import Gradients
 from dpmpn.model.network import Network
-from dpmpn.model.parts import Gradients
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7
+AVERAGED_EVERY = 10  # steps: neighbours differ so little that averaging each would only cost time
 
 
 @njit(nogil=True, cache=True, fastmath=True)
@@ -74,18 +77,48 @@ class Adam:
         self.first = {name: torch.zeros_like(p) for name, p in network.named_parameters()}
         self.second = {name: torch.zeros_like(p) for name, p in network.named_parameters()}
         self.last_step = torch.zeros(len(network.entities) if self.by_rows else 0, dtype=torch.int64)
+        self.average: dict[
+            str, Tensor
+        ] = {}  # of recent weights, which is better than the weights of any one step
+        if config.weight_average:
+            self.average = {name: p.detach().clone() for name, p in network.named_parameters()}
 
     @torch.no_grad()
-    def step(self, gradients: Gradients) -> None:
-        """Move all parameters against their gradients."""
+    def step(self, gradients: Gradients, factor: float = 1.0) -> None:
+        """Move all parameters against their gradients; `factor` scales the learning rate of this step."""
         self.step_count += 1
         corrections = math.sqrt(1 - BETA2**self.step_count) / (1 - BETA1**self.step_count)
-        rate = self.config.learning_rate * corrections
+        rate = factor * self.config.learning_rate * corrections
         shared = self.network.shared_parameters()
         parts = gradients.shared.split([parameter.numel() for parameter in shared.values()])
         for name, part in zip(shared, parts, strict=True):
             self._update(name, part.view(1, -1), None, rate)
         self._update("entities", gradients.rows, gradients.entities, rate)
+        if self.average and self.step_count % AVERAGED_EVERY == 0:
+            # A short run's average must not be of the initial values.
+            kept = (
+                min(self.config.weight_average, (1 + self.step_count) / (10 + self.step_count))
+                ** AVERAGED_EVERY
+            )
+            for name, average in self.average.items():
+                average.lerp_(self.network.get_parameter(name), 1 - kept)
+
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """The network with the average of its weights in their place, where there is one."""
+        self._exchange()
+        try:
+            yield
+        finally:
+            self._exchange()
+
+    @torch.no_grad()
+    def _exchange(self) -> None:
+        for name, average in self.average.items():
+            parameter = self.network.get_parameter(name)
+            weights = parameter.clone()
+            parameter.copy_(average)  # in place: worker processes share this memory
+            average.copy_(weights)
 
     def _update(self, name: str, gradient: Tensor, entities: np.ndarray | None, rate: float) -> None:
         """One variable: a single row that is all of it, or the rows of these entities."""
@@ -126,6 +159,7 @@ class Adam:
         """Everything needed to go on, by name."""
         tensors = {f"first.{name}": x for name, x in self.first.items()}
         tensors |= {f"second.{name}": x for name, x in self.second.items()}
+        tensors |= {f"average.{name}": x for name, x in self.average.items()}
         return tensors | {"last_step": self.last_step, "step_count": torch.tensor(self.step_count)}
 
     def load_state(self, tensors: dict[str, Tensor]) -> None:

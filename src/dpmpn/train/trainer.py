@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from dpmpn.config import Config, to_dict
@@ -21,7 +20,8 @@ from dpmpn.data.dataset import Dataset
 from dpmpn.errors import DataError, RunError
 from dpmpn.model.batch import QueryBatch
 from dpmpn.model.engine import Engine
-from dpmpn.model.parts import Gradients
+from dpmpn.model.gradients import Gradients
+from dpmpn.model.targets import Targets
 from dpmpn.run_folder import RunFolder
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.checkpoint import (
@@ -45,6 +45,7 @@ from dpmpn.train.lock import holding
 from dpmpn.train.metrics import append_line, rewind_lines, sync_lines
 from dpmpn.train.optimiser import Adam
 from dpmpn.train.placing import least_values, placed_network
+from dpmpn.train.schedule import learning_rate_factor
 from dpmpn.train.validation import Interrupted, Validator, training_queries
 
 BATCHES_PER_LINE = 10
@@ -142,7 +143,7 @@ class _Loop:
         self.engine = Engine(self.network, dataset.graph, config)
         self.validator = Validator(self.engine, dataset, self.stop) if len(dataset.valid) else None
         self.state = LoopState()
-        self.recent: deque[tuple[int, float, float]] = deque(maxlen=_SMOOTHED_BATCHES)
+        self.recent: deque[tuple[int, int, float, float]] = deque(maxlen=_SMOOTHED_BATCHES)
         self.clock = _Clock(self.state, self.engine)
         self.saved_at = time.perf_counter()
 
@@ -158,7 +159,8 @@ class _Loop:
         reason = self._until_ended()
         if self.validator is None and reason != "interrupted":
             self._check_weights()
-            save_best(self.run.path, self.network, self.state.position, None)
+            with self.optimiser.averaged():
+                save_best(self.run.path, self.network, self.state.position, None)
         self._checkpoint()
         state = self.state
         return TrainingResult(
@@ -203,8 +205,10 @@ class _Loop:
         gradients = self._gradients(batch, targets)
         if not is_finite(gradients):
             raise self._failure(batch, targets, gradients)
-        self.optimiser.step(gradients)
-        self._count(gradients, len(batch), time.perf_counter() - started)
+        training = self.config.training
+        factor = learning_rate_factor(training.schedule, before, self.total, training.batch_size)
+        self.optimiser.step(gradients, factor)
+        self._count(gradients, len(batch), len(targets.entities), time.perf_counter() - started)
         if self.optimiser.step_count % BATCHES_PER_LINE == 0:
             self._log_window()
         self.state.validation_due = self.validator is not None and self._validates_between(
@@ -213,7 +217,7 @@ class _Loop:
         self._checkpoint_if_due()
         self._tell()
 
-    def _gradients(self, batch: QueryBatch, targets: np.ndarray) -> Gradients:
+    def _gradients(self, batch: QueryBatch, targets: Targets) -> Gradients:
         try:
             return self.engine.gradients(batch, targets)
         except (ZeroDivisionError, RuntimeError) as error:
@@ -221,7 +225,7 @@ class _Loop:
                 raise
             return no_gradients(self.network)
 
-    def _failure(self, batch: QueryBatch, targets: np.ndarray, gradients: Gradients) -> RunError:
+    def _failure(self, batch: QueryBatch, targets: Targets, gradients: Gradients) -> RunError:
         """What to say of a batch that would spoil the weights; it is saved for inspection."""
         first = self.state.position
         try:
@@ -242,14 +246,15 @@ class _Loop:
         if not torch.isfinite(sums).all():
             raise RunError(f"the weights are not finite after {self.state.position} queries; {HOW_TO_GO_ON}")
 
-    def _count(self, gradients: Gradients, n_queries: int, seconds: float) -> None:
-        window, loss = self.state.window, float(gradients.loss) * n_queries
+    def _count(self, gradients: Gradients, n_queries: int, n_targets: int, seconds: float) -> None:
+        window, loss = self.state.window, float(gradients.loss) * n_targets
         window.queries += n_queries
+        window.targets += n_targets
         window.loss += loss
         window.reached += gradients.reached
         window.seconds += seconds
         self.state.position += n_queries
-        self.recent.append((n_queries, loss, seconds))
+        self.recent.append((n_queries, n_targets, loss, seconds))
 
     def _log_window(self) -> None:
         """Write the line of the batches since the last one."""
@@ -257,8 +262,8 @@ class _Loop:
         if not window.queries:
             return
         values = {
-            "loss": window.loss / window.queries,
-            "reached": window.reached / window.queries,
+            "loss": window.loss / window.targets,
+            "reached": window.reached / window.targets,
             "queries_per_s": window.queries / max(window.seconds, 1e-9),
         }
         self._append("train", values)
@@ -280,11 +285,13 @@ class _Loop:
             return
         self._check_weights()
         state.validation_due = True  # so that a checkpoint of an interrupted one says so
-        found = self.validator.validate(state.position)
+        with self.optimiser.averaged():
+            found = self.validator.validate(state.position)
         better = state.best is None or found.mrr > state.best.mrr
         if better:
             state.best, state.validations_without_improvement = found, 0
-            save_best(self.run.path, self.network, state.position, found)
+            with self.optimiser.averaged():
+                save_best(self.run.path, self.network, state.position, found)
         else:
             state.validations_without_improvement += 1
         state.validation_due, state.validated_position = False, state.position
@@ -304,7 +311,7 @@ class _Loop:
         self.saved_at = time.perf_counter()
 
     def _tell(self, message: str | None = None) -> None:
-        queries, loss, seconds = (sum(batch[i] for batch in self.recent) for i in range(3))
+        queries, targets, loss, seconds = (sum(batch[i] for batch in self.recent) for i in range(4))
         rate = queries / seconds if seconds else 0.0
         left = (self.total - self.state.position) / rate if rate else math.inf
         self.progress(
@@ -312,7 +319,7 @@ class _Loop:
                 position=self.state.position,
                 total=self.total,
                 epoch=self.state.position / len(self.queries),
-                loss=loss / queries if queries else math.nan,
+                loss=loss / targets if targets else math.nan,
                 queries_per_s=rate,
                 eta_seconds=max(0.0, min(left, self.max_seconds - self.clock.seconds())),
                 best_mrr=self.state.best.mrr if self.state.best else None,
@@ -349,7 +356,13 @@ def _total(n_queries: int, n_epochs: float, max_queries: int | None) -> int:
 def _adopt(run: RunFolder, config: Config) -> None:
     """Go on with a changed configuration where what was trained so far still fits it."""
     before, now = to_dict(run.config), to_dict(config)
-    fixed = [("model", key) for key in before["model"]] + [("run", "seed"), ("training", "adam")]
+    fixed = [("model", key) for key in before["model"]]
+    fixed += [
+        ("run", "seed"),
+        ("training", "adam"),
+        ("training", "joint_targets"),
+        ("training", "weight_average"),
+    ]  # what a position counts
     for section, key in fixed:
         if before[section][key] != now[section][key]:
             raise RunError(

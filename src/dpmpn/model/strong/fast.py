@@ -1,0 +1,187 @@
+"""The fast CPU path of the stronger model: pairs instead of edges, fused layers, kinds instead of entities."""
+
+import numpy as np
+import torch
+
+from dpmpn.config import Horizon
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.model.batch import QueryBatch
+from dpmpn.model.frontier import STRATEGIES, Frontier, Scan, Visited, attending_to, expand_frontier, select
+from dpmpn.model.strong.network import Step, StrongNetwork, asked_relations
+from dpmpn.model.strong.profiles import Profiles
+from dpmpn.model.strong.reached import Reached
+from dpmpn.model.strong.softmax import probabilities
+from dpmpn.model.strong.trace import StepRecord, contributions, fill_trace
+from dpmpn.model.trace import ReasoningTrace
+from dpmpn.ops.expand import find_pairs
+from dpmpn.ops.gate import gate, gated, receive
+from dpmpn.ops.normalise import updated
+from dpmpn.ops.pool import RowPool
+from dpmpn.ops.score import scored
+from dpmpn.ops.sparse import sparse_product
+
+DIGITS = 6
+"""Of attention, when nodes are chosen by it: equal nodes must tie, in whatever order their messages were added up."""
+
+
+class Workspace:
+    """Memory that one thread uses again for batch after batch."""
+
+    def __init__(self, network: StrongNetwork) -> None:
+        self.states = RowPool(network.config.n_dims, network.entities.dtype)
+        self.attention = RowPool(1, network.entities.dtype)
+
+    def clear(self, differentiable: bool) -> None:
+        """Make ready for the next batch."""
+        self.states.clear(differentiable)
+        self.attention.clear(differentiable)
+
+
+class FastSteps:
+    """The steps of one batch."""
+
+    def __init__(
+        self,
+        network: StrongNetwork,
+        graph: KnowledgeGraph,
+        batch: QueryBatch,
+        horizon: Horizon,
+        workspace: Workspace,
+    ) -> None:
+        self.network, self.graph, self.batch, self.horizon = network, graph, batch, horizon
+        workspace.clear(torch.is_grad_enabled())
+        self.states, self.attention = workspace.states, workspace.attention
+        self.relation_of = torch.from_numpy(batch.relations)
+        self.asked = asked_relations(batch.relations, graph.inverse)
+        self.query = network.queries[self.relation_of]  # queries x n_dims
+        n = len(batch)
+        self.states.append(self.query)
+        self.attention.append(self.query.new_ones(n, 1))
+        self.visited = Visited(
+            np.arange(n + 1), batch.heads.astype(np.int32), np.arange(n), np.zeros(n, np.int64)
+        )
+        self.scores = np.ones(n, self.query.detach().numpy().dtype)  # by row of the states
+        self.records: list[StepRecord] | None = None  # a list where a trace is wanted
+
+    def run(self) -> None:
+        """All steps."""
+        frontier = Frontier.at_heads(self.batch.heads)
+        for number, step in enumerate(self.network.steps):
+            if number:
+                frontier = self._next_frontier(number)
+            scan = expand_frontier(self.graph, self.batch, self.horizon, frontier, self.visited, number)
+            self._step(step, self._attended_to(scan, frontier, number), frontier.slot, number)
+
+    def _step(self, step: Step, scan: Scan, from_place: np.ndarray, number: int) -> None:
+        rows = torch.from_numpy(self.visited.row[from_place])
+        pair_offsets, pair_from = find_pairs(scan.edge_offsets, scan.edge_relation)
+        pair_relation = scan.edge_relation[pair_offsets[:-1]].astype(np.int64)
+        pair_row = scan.from_query[pair_from] * (self.network.n_relations + 1) + pair_relation
+        state_row = np.where(scan.slot_visited >= 0, self.visited.row[scan.slot_visited], -1)
+        sent = self.states.read(rows) @ step.send
+        relation = self.network.relation_vectors(step, self.query, self.asked)
+        attention = self.attention.read(rows)
+        received = receive(
+            self.states,
+            state_row,
+            sent,
+            relation,
+            attention,
+            (pair_offsets, pair_from, pair_row),
+            scan.edge_slot,
+        )
+        if self.records is not None:
+            message = gated(sent[pair_from] + relation[pair_row], attention[pair_from])
+            self.records.append(StepRecord(scan, self.visited, from_place, message, pair_offsets, received))
+        new = updated(
+            received, received @ step.change, self.query @ step.change_query, scan.slot_query,
+            step.norm_weight, step.norm_bias,
+        )  # fmt: skip
+        score = scored(
+            new @ step.score_state, self.query @ step.score_query, scan.slot_query,
+            step.score_weight.expand(len(self.batch), -1).contiguous(),
+        )  # fmt: skip
+        attention = gate(score + step.score_bias)
+        first = self.states.append(new)
+        weight = attention if self.network.config.gates == "on" else torch.ones_like(attention)
+        self.attention.append(weight[:, None])
+        self.scores = np.concatenate([self.scores, attention.detach().numpy()])
+        everyone = np.arange(scan.n_slots)
+        self.visited = self.visited.after(scan, everyone, first + everyone, number)
+
+    def _next_frontier(self, number: int) -> Frontier:
+        """The best of all visited nodes."""
+        visited, scores = self.visited, self.scores[self.visited.row].round(DIGITS)
+        how = STRATEGIES[self.horizon.strategy].attending_from
+        limit, groups = self.horizon.max_attending_from_per_step, (visited.offsets, visited.node)
+        offsets, chosen = select(how, limit, scores, *groups, self.batch.keys, 2 * number - 1)
+        query = np.repeat(np.arange(len(self.batch)), np.diff(offsets))
+        return Frontier(offsets, query, visited.node[chosen], chosen)
+
+    def _attended_to(self, scan: Scan, frontier: Frontier, number: int) -> Scan:
+        """What is left of a scan within the attending-to horizon: the nodes with the best senders."""
+        pruning, limit = STRATEGIES[self.horizon.strategy], self.horizon.max_attending_to_per_step
+        if pruning.attending_to == "all" or np.diff(scan.slot_offsets).max(initial=0) <= limit:
+            return scan
+        best = np.zeros(scan.n_slots, self.scores.dtype)
+        sender = np.repeat(self.scores[self.visited.row[frontier.slot]], np.diff(scan.edge_offsets))
+        np.maximum.at(best, scan.edge_slot, sender)
+        return scan.within(attending_to(scan, self.batch, self.horizon, best.round(DIGITS), number))
+
+    def read_out(self, profiles: Profiles) -> Reached:
+        """Logits of all visited nodes, and of the kinds of all others."""
+        network, visited, relation = self.network, self.visited, self.relation_of
+        kinds = profiles.without(self.batch.removed)
+        of_query = np.repeat(np.arange(len(self.batch)), np.diff(visited.offsets))
+        of_kind = kinds.of_entity[visited.node]
+        prior = sparse_product(kinds.features, network.prior_rows(self.asked).t())  # kinds x queries
+        logits = scored(
+            self.states.read(torch.from_numpy(visited.row)) @ network.read_state,
+            self.query @ network.read_query + network.read_bias,
+            of_query,
+            self.query @ network.read_weight_query + network.read_weight,
+            sparse_product(kinds.features, network.read_profile),
+            of_kind,
+        )
+        at = torch.from_numpy(of_query)
+        is_head = torch.from_numpy(visited.node == self.batch.heads[of_query])
+        more = network.visited[relation][at] + network.is_head[relation][at] * is_head
+        place = torch.from_numpy(of_kind * len(self.batch) + of_query)
+        logits = logits + prior.view(-1).index_select(0, place) + more
+        return Reached(visited.offsets, of_query, visited.node, logits, kinds, prior)
+
+
+def reach(
+    network: StrongNetwork,
+    graph: KnowledgeGraph,
+    profiles: Profiles,
+    batch: QueryBatch,
+    horizon: Horizon,
+    workspace: Workspace,
+) -> Reached:
+    """Run all steps of a batch of queries and read out."""
+    steps = FastSteps(network, graph, batch, horizon, workspace)
+    steps.run()
+    return steps.read_out(profiles)
+
+
+def reach_traced(
+    network: StrongNetwork,
+    graph: KnowledgeGraph,
+    profiles: Profiles,
+    batch: QueryBatch,
+    horizon: Horizon,
+    trace: ReasoningTrace,
+) -> Reached:
+    """The same, with what each step did added to a trace; needs gradients, so it takes two to three times as long."""
+    with torch.enable_grad():
+        steps = FastSteps(network, graph, batch, horizon, Workspace(network))
+        steps.records = []
+        steps.run()
+        reached = steps.read_out(profiles)
+        own, _ = probabilities(reached)
+        brought = contributions(steps.records, reached.logits, own)
+    fill_trace(
+        trace, steps.records, brought, steps.visited, own.detach().numpy(), steps.scores, graph.self_loop
+    )
+    return reached

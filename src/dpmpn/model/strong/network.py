@@ -1,0 +1,91 @@
+"""The parameters of the stronger model. None belongs to an entity: its size does not depend on the graph."""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dpmpn.config import ModelConfig
+from dpmpn.model.strong.profiles import n_features
+
+
+def _random(*shape: int, scale: float) -> nn.Parameter:
+    return nn.Parameter(torch.randn(*shape) * scale)
+
+
+class Step(nn.Module):
+    """One step: messages from (sender, relation, query relation), the update of a state, and its score."""
+
+    def __init__(self, n_relations: int, n_dims: int) -> None:
+        super().__init__()
+        unit = 1 / math.sqrt(n_dims)
+        # What a relation adds to value and gate of a message: a vector of its own, and one that the query turns on.
+        self.relation = _random(n_relations + 1, 2 * n_dims, scale=0.3)
+        self.relation_in = _random(n_dims, 2 * n_dims, scale=unit)
+        self.query_in = _random(n_dims, 2 * n_dims, scale=unit)
+        self.relation_out = _random(2 * n_dims, 2 * n_dims, scale=unit / math.sqrt(2))
+        self.asked = _random(
+            2, 2 * n_dims, scale=0.3
+        )  # what the relation asked and its inverse add, whichever they are
+        self.send = _random(n_dims, 2 * n_dims, scale=unit)
+        self.change = _random(2 * n_dims, n_dims, scale=unit / math.sqrt(2))
+        self.change_query = _random(n_dims, n_dims, scale=0.3 * unit)
+        self.norm_weight = nn.Parameter(torch.ones(n_dims))
+        self.norm_bias = nn.Parameter(torch.zeros(n_dims))
+        self.score_state = _random(n_dims, n_dims, scale=unit)
+        self.score_query = _random(n_dims, n_dims, scale=unit)
+        self.score_weight = _random(n_dims, scale=unit)
+        self.score_bias = nn.Parameter(torch.zeros(1))
+
+
+class StrongNetwork(nn.Module):
+    """All trainable parameters."""
+
+    def __init__(self, n_relations: int, config: ModelConfig) -> None:
+        super().__init__()
+        self.config, self.n_relations = config, n_relations
+        dims, hidden, features = config.n_dims, 2 * config.n_dims, n_features(n_relations)
+        self.entities = nn.Parameter(torch.empty(0, dims))  # no row for any entity
+        self.queries = _random(n_relations, dims, scale=0.5)
+        self.relations = _random(n_relations + 1, dims, scale=0.5)  # the last is the self-loop
+        self.steps = nn.ModuleList(Step(n_relations, dims) for _ in range(config.n_steps_in_agnn))
+        self.read_state = _random(dims, hidden, scale=1 / math.sqrt(dims))
+        self.read_query = _random(dims, hidden, scale=1 / math.sqrt(dims))
+        self.read_profile = _random(features, hidden, scale=0.1)
+        self.read_bias = nn.Parameter(torch.zeros(hidden))
+        self.read_weight = _random(hidden, scale=1 / math.sqrt(hidden))
+        self.read_weight_query = _random(dims, hidden, scale=1 / math.sqrt(dims * hidden))
+        self.prior = nn.Parameter(torch.zeros(n_relations, features))
+        # Of the relation asked and its inverse, whichever they are: whether an entity has it, and how often.
+        self.prior_asked = nn.Parameter(torch.zeros(4))
+        self.visited = nn.Parameter(torch.full((n_relations,), 3.0))  # how much likelier a visited entity is
+        self.is_head = nn.Parameter(torch.zeros(n_relations))
+
+    def shared_parameters(self) -> dict[str, nn.Parameter]:
+        """Every parameter but the entity table."""
+        return {name: p for name, p in self.named_parameters() if name != "entities"}
+
+    def relation_vectors(self, step: Step, query: Tensor, asked: Tensor) -> Tensor:
+        """What each relation adds to value and gate, for each query: (queries * (relations + 1)) x 2 n_dims."""
+        if self.config.relation_vectors == "plain":
+            return step.relation.expand(len(query), -1, -1).flatten(0, 1)
+        hidden = torch.relu((self.relations @ step.relation_in) + (query @ step.query_in)[:, None])
+        vectors = hidden @ step.relation_out + step.relation
+        row, which = (asked >= 0).nonzero(as_tuple=True)
+        place = row * (self.n_relations + 1) + asked[row, which]
+        return vectors.flatten(0, 1).index_add(0, place, step.asked[which])
+
+    def prior_rows(self, asked: Tensor) -> Tensor:
+        """What each feature of a profile adds to the logit of an entity, for each query: queries x features."""
+        rows = self.prior[asked[:, 0]]
+        row, which = (asked >= 0).nonzero(as_tuple=True)
+        for part in range(2):  # whether it has it, and how often
+            place = row * rows.shape[1] + part * self.n_relations + asked[row, which]
+            rows = rows.flatten().index_add(0, place, self.prior_asked[2 * which + part]).view_as(rows)
+        return rows
+
+
+def asked_relations(relations: np.ndarray, inverse: np.ndarray) -> Tensor:
+    """The relation of each query and its inverse, -1 where it has none: queries x 2."""
+    return torch.from_numpy(np.stack([relations, inverse[relations]], 1).astype(np.int64))

@@ -1,0 +1,163 @@
+"""The definition of the stronger model in plain PyTorch operations: a message per edge, a logit per entity.
+
+Runs on any device. The fast path must equal it in values and gradients.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from dpmpn.config import Horizon
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.model.batch import QueryBatch
+from dpmpn.model.frontier import STRATEGIES
+from dpmpn.model.reference import Edges, OnDevice, rows_of, sampled_edges, select
+from dpmpn.model.strong.fast import DIGITS
+from dpmpn.model.strong.network import Step, StrongNetwork, asked_relations
+from dpmpn.model.strong.profiles import DEGREE_SCALE
+from dpmpn.model.targets import Targets
+from dpmpn.ops.gate import gate, gated
+
+
+def reach_reference(
+    network: StrongNetwork, graph: KnowledgeGraph, batch: QueryBatch, horizon: Horizon
+) -> tuple[Tensor, Tensor]:
+    """Logits of all entities, and which of them were visited: both queries x entities."""
+    device, n_entities = network.entities.device, graph.n_entities
+    on = OnDevice(graph, batch, device)
+    pruning = STRATEGIES[horizon.strategy]
+    limits = (
+        (horizon.max_sampling_per_node, horizon.max_sampling_per_relation)
+        if pruning.sampling
+        else (None, None)
+    )
+    query = network.queries[on.query_relations]  # queries x n_dims
+    asked = asked_relations(batch.relations, graph.inverse).to(device)
+    visited = (
+        torch.arange(len(batch), device=device) * n_entities + on.heads
+    )  # (query, node) as one number, ascending
+    states, attention = query, query.new_ones(len(batch))
+    from_row = torch.arange(len(batch), device=device)  # of the visited nodes, those attended from
+    for number, step in enumerate(network.steps):
+        if number:
+            from_row = select(
+                pruning.attending_from, horizon.max_attending_from_per_step,
+                attention.detach().round(decimals=DIGITS), visited, on, 2 * number - 1,
+            )  # fmt: skip
+        from_query = visited[from_row] // n_entities
+        edges = sampled_edges(on, from_query, visited[from_row] % n_entities, number, *limits)
+        scanned, slot = torch.unique(from_query[edges.sender] * n_entities + edges.tail, return_inverse=True)
+        attended = _attended_to(horizon, attention.detach()[from_row], edges, slot, scanned, on, number)
+        kept = torch.isin(slot, attended)
+        slot = torch.searchsorted(attended, slot[kept])
+        edges, scanned = Edges(edges.sender[kept], edges.relation[kept], edges.tail[kept]), scanned[attended]
+        weight = attention[from_row] if network.config.gates == "on" else torch.ones_like(attention[from_row])
+        message = messages(network, step, query, asked, from_query, states[from_row], weight, edges)
+        merged = torch.unique(torch.cat([visited, scanned]))
+        at, _ = rows_of(merged, visited)
+        states = states.new_zeros(len(merged), states.shape[1]).index_copy(0, at, states)
+        attention = attention.new_zeros(len(merged)).index_copy(0, at, attention)
+        visited, (row, _) = merged, rows_of(merged, scanned)
+        received = message.new_zeros(len(scanned), message.shape[1]).index_add(0, slot, message)
+        new = update(step, states[row], received, query[scanned // n_entities])
+        states = states.index_copy(0, row, new)
+        attention = attention.index_copy(0, row, score(step, new, query[scanned // n_entities]))
+    return read_out(network, graph, batch, visited, states, query)
+
+
+def messages(
+    network: StrongNetwork,
+    step: Step,
+    query: Tensor,
+    asked: Tensor,
+    from_query: Tensor,
+    state: Tensor,
+    attention: Tensor,
+    edges: Edges,
+) -> Tensor:
+    """attention * (W1 h + v(r, q)) * gate(W2 h + g(r, q)) for each edge."""
+    row = from_query[edges.sender] * (network.n_relations + 1) + edges.relation
+    both = state[edges.sender] @ step.send + network.relation_vectors(step, query, asked)[row]
+    return gated(both, attention[edges.sender, None])
+
+
+def update(step: Step, old: Tensor, received: Tensor, query: Tensor) -> Tensor:
+    """h <- h + ReLU(norm(W [h, sum of messages] + U q))."""
+    change = torch.cat([old, received], 1) @ step.change + query @ step.change_query
+    return old + torch.relu(functional.layer_norm(change, change.shape[1:], step.norm_weight, step.norm_bias))
+
+
+def score(step: Step, state: Tensor, query: Tensor) -> Tensor:
+    """The attention of a node: gate(w . ReLU(W h + U q) + b)."""
+    hidden = torch.relu(state @ step.score_state + query @ step.score_query)
+    return gate(hidden @ step.score_weight + step.score_bias)
+
+
+def read_out(
+    network: StrongNetwork,
+    graph: KnowledgeGraph,
+    batch: QueryBatch,
+    visited: Tensor,
+    states: Tensor,
+    query: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """The prior of every entity's profile, and for visited ones what a hidden layer makes of state and profile."""
+    device, n_entities = query.device, graph.n_entities
+    relation = torch.tensor(batch.relations, device=device)
+    profile = profile_features(graph, batch.removed, network.config.profiles == "on").to(
+        query
+    )  # entities x features
+    asked = asked_relations(batch.relations, graph.inverse).to(device)
+    logits = network.prior_rows(asked) @ profile.t()  # queries x entities
+    of_query, node = visited // n_entities, visited % n_entities
+    hidden = torch.relu(
+        states @ network.read_state
+        + query[of_query] @ network.read_query
+        + network.read_bias
+        + profile[node] @ network.read_profile
+    )
+    weight = query[of_query] @ network.read_weight_query + network.read_weight
+    is_head = node == torch.tensor(batch.heads, device=device)[of_query]
+    more = network.visited[relation][of_query] + network.is_head[relation][of_query] * is_head
+    own = logits.reshape(-1)[visited] + (hidden * weight).sum(1) + more
+    was_visited = torch.zeros_like(logits, dtype=torch.bool).reshape(-1)
+    was_visited[visited] = True
+    return logits.reshape(-1).index_copy(0, visited, own).view_as(logits), was_visited.view_as(logits)
+
+
+def profile_features(graph: KnowledgeGraph, removed: np.ndarray, told_apart: bool) -> Tensor:
+    """For each relation whether an entity has it and the logarithm of how often; a constant; the degree.
+
+    Where entities are not told apart by their profiles, all have that of one without edges.
+    """
+    kept = np.full(graph.n_edges, told_apart)
+    kept[removed] = False
+    heads = graph.edge_heads(np.arange(graph.n_edges))[kept].astype(np.int64)
+    key = heads * graph.n_relations + graph.relations[kept]
+    counts = np.bincount(key, minlength=graph.n_entities * graph.n_relations)
+    counts = torch.from_numpy(counts).view(graph.n_entities, graph.n_relations).double()
+    degree = counts.sum(1, keepdim=True)
+    logs = counts.clamp(min=1).log()
+    return torch.cat([(counts > 0).double(), logs, torch.ones_like(degree), degree.log1p() / DEGREE_SCALE], 1)
+
+
+def loss_reference(logits: Tensor, targets: Targets, n_targets: int) -> Tensor:
+    """Sum over the targets of -log softmax over the target and all entities that are no known answers."""
+    answers = torch.zeros_like(logits, dtype=torch.bool)
+    known = np.repeat(np.arange(len(targets)), np.diff(targets.known_offsets))
+    answers[torch.from_numpy(known), torch.from_numpy(targets.known)] = True
+    query, entity = torch.from_numpy(targets.query), torch.from_numpy(targets.entities)
+    answers[query, entity] = True
+    rest = torch.logsumexp(logits.masked_fill(answers, -torch.inf), 1)[query]
+    own = logits[query, entity]
+    return (torch.logaddexp(own, rest) - own).sum() / n_targets
+
+
+def _attended_to(horizon, attention, edges, slot, scanned, on, number) -> Tensor:
+    """Of the scanned nodes those that get messages: the ones with the best senders."""
+    best = attention.new_zeros(len(scanned)).scatter_reduce(0, slot, attention[edges.sender], "amax")
+    how = STRATEGIES[horizon.strategy].attending_to
+    return select(
+        how, horizon.max_attending_to_per_step, best.round(decimals=DIGITS), scanned, on, 2 * number
+    )

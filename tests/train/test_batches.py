@@ -1,0 +1,129 @@
+"""Training queries: every fact once an epoch, an order by seed and epoch, and what each batch must not see."""
+
+import time
+
+import numpy as np
+import pytest
+
+from dpmpn.config import Config
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.errors import DataError
+from dpmpn.train.batches import TrainingQueries
+
+
+def asked(queries, position, count):
+    """The facts of a batch, grouped by query."""
+    batch, targets = queries.at(position, count)
+    assert len(batch) == len(targets)
+    found = [[] for _ in range(len(batch))]
+    for query, tail in zip(targets.query, targets.entities, strict=True):
+        found[query].append((int(batch.heads[query]), int(batch.relations[query]), int(tail)))
+    return found
+
+
+def epoch(queries, number, count=7):
+    n, found, position = len(queries), [], number * len(queries)
+    while position < (number + 1) * n:
+        part = asked(queries, position, count)
+        found += part
+        position += len(part)
+    assert position == (number + 1) * n  # no batch crosses the end of an epoch
+    return found
+
+
+@pytest.fixture
+def made(dataset, config):
+    def make(**changes):
+        return TrainingQueries(dataset.graph, dataset.queries("train"), config.replace(**changes))
+
+    return make
+
+
+def test_one_target_each_in_the_order_of_the_seed_and_the_epoch(made, dataset):
+    queries, triples = made(seed=3), dataset.queries("train")
+    assert len(queries) == len(triples)
+    for number in (0, 1):
+        order = np.random.default_rng([3, number]).permutation(len(triples))
+        assert epoch(queries, number) == [[tuple(map(int, triples[i]))] for i in order]
+
+
+@pytest.mark.parametrize("joint", [2, 3, 100])
+def test_joint_targets_are_of_one_question_and_every_fact_comes_once(made, dataset, joint):
+    queries, facts = made(joint_targets=joint), set(map(tuple, dataset.queries("train").tolist()))
+    tails = {}
+    for head, relation, tail in facts:
+        tails.setdefault((head, relation), set()).add(tail)
+    assert len(queries) == sum(-(-len(found) // joint) for found in tails.values()) < len(facts)
+    first, second = epoch(queries, 0), epoch(queries, 1)
+    for found in (first, second):
+        assert sorted(fact for query in found for fact in query) == sorted(facts)
+        assert all(len({fact[:2] for fact in query}) == 1 and len(query) <= joint for query in found)
+    assert first != second
+    if joint == 2:  # other tails go together in another epoch
+        assert {frozenset(query) for query in first} != {frozenset(query) for query in second}
+
+
+@pytest.mark.parametrize("joint", [1, 3])
+def test_everything_follows_from_seed_and_position(made, joint):
+    one, two = made(joint_targets=joint), made(joint_targets=joint)
+    at = 2 * len(one) + 5
+    epoch(one, 0)
+    (a, a_targets), (b, b_targets) = one.at(at, 6), two.at(at, 6)
+    for name in ("heads", "relations", "keys", "removed"):
+        assert np.array_equal(getattr(a, name), getattr(b, name))
+    for name in ("offsets", "entities", "known_offsets", "known"):
+        assert np.array_equal(getattr(a_targets, name), getattr(b_targets, name))
+    assert asked(made(joint_targets=joint, seed=1), at, 6) != asked(one, at, 6)
+
+
+@pytest.mark.parametrize("joint", [1, 3])
+def test_known_are_all_training_tails_of_the_question(made, dataset, joint):
+    batch, targets = made(joint_targets=joint).at(0, 20)
+    for query, (head, relation) in enumerate(zip(batch.heads, batch.relations, strict=True)):
+        facts = dataset.queries("train")
+        tails = facts[(facts[:, 0] == head) & (facts[:, 1] == relation), 2]
+        known = targets.known[targets.known_offsets[query] : targets.known_offsets[query + 1]]
+        assert known.tolist() == sorted(tails.tolist())
+        assert set(targets.entities[targets.query == query]) <= set(known)
+
+
+@pytest.mark.parametrize("leak_removal", ["triples", "pairs"])
+def test_edges_of_all_targets_are_hidden(made, dataset, leak_removal):
+    queries, graph = made(joint_targets=3, leak_removal=leak_removal), dataset.graph
+    batch, _ = queries.at(0, 10)
+    heads = graph.edge_heads(np.arange(graph.n_edges))
+    edges = set(zip(heads.tolist(), graph.relations.tolist(), graph.tails.tolist(), strict=True))
+    facts = {fact for query in asked(queries, 0, 10) for fact in query}
+    assert max(map(len, asked(queries, 0, 10))) > 1
+    pairs = {pair for head, _, tail in facts for pair in ((head, tail), (tail, head))}
+    backward = {(tail, int(graph.inverse[relation]), head) for head, relation, tail in facts}
+    hidden = {edge for edge in edges if (edge[0], edge[2]) in pairs}
+    if leak_removal == "triples":
+        hidden = (facts | backward) & edges
+    removed = zip(
+        heads[batch.removed], graph.relations[batch.removed], graph.tails[batch.removed], strict=True
+    )
+    assert set(removed) == hidden
+
+
+def test_facts_that_are_given_twice_are_learnt_once(dataset, config):
+    triples = np.concatenate([dataset.queries("train")] * 2)
+    queries = TrainingQueries(dataset.graph, triples, config.replace(joint_targets=5))
+    found = [fact for query in epoch(queries, 0) for fact in query]
+    assert len(found) == len(set(found)) == len(triples) // 2
+
+
+def test_a_million_facts_take_a_moment():
+    rng = np.random.default_rng(0)
+    triples = rng.integers(0, [100_000, 20, 100_000], (1_000_000, 3))
+    triples[:, 0] = triples[:, 0] ** 2 // 100_000  # some heads have many facts
+    graph = KnowledgeGraph.from_ids(triples[:10], 100_000, 20)
+    started = time.process_time()
+    queries = TrainingQueries(graph, triples, Config().replace(joint_targets=8, n_steps_in_ignn=0))
+    queries.at(0, 32)
+    assert time.process_time() - started < 10
+
+
+def test_no_facts_are_refused(dataset, config):
+    with pytest.raises(DataError, match="no training triples"):
+        TrainingQueries(dataset.graph, dataset.queries("train")[:0], config)
