@@ -59,7 +59,7 @@ def test_presets_are_the_papers_table(dataset: str) -> None:
 
 
 def test_every_shipped_preset_loads_and_asks_no_less_than_it_trains() -> None:
-    assert set(preset_names()) == {*DATASETS, "countries"}
+    assert set(preset_names()) == {*DATASETS, "countries", "wn18rr-strong", "fb15k-237-strong"}
     for name in preset_names():
         config = load_preset(name)
         assert config.asking_horizon().max_attending_to_per_step >= config.horizon.max_attending_to_per_step

@@ -27,9 +27,10 @@ def gated(both: Tensor, attention: Tensor) -> Tensor:
 def _gated_forward(
     states, rows, sent, relation, attention, pair_offsets, pair_from, pair_row, edge_slot, out
 ):
-    """Left half of `out`: each slot's state, zeros where it has none; right half: the sum of its messages."""
+    """For each slot: its state, zeros where it has none; sum and mean of its messages; the log of their number."""
     width = states.shape[1]
     half, one = out.dtype.type(0.5), out.dtype.type(1)
+    count = np.zeros(len(rows), np.int64)
     for s in range(len(rows)):
         row = out[s]
         if rows[s] >= 0:
@@ -49,21 +50,34 @@ def _gated_forward(
             message[k] = a * (x[k] + r[k]) * (one + y / (one + abs(y)))
         for e in range(pair_offsets[p], pair_offsets[p + 1]):
             row = out[edge_slot[e]]
+            count[edge_slot[e]] += 1
             for k in range(width):
                 row[width + k] += message[k]
+    for s in range(len(rows)):
+        row = out[s]
+        share = one / out.dtype.type(count[s])
+        for k in range(width):
+            row[2 * width + k] = share * row[width + k]
+        row[3 * width] = np.log(out.dtype.type(count[s]))
+    return count
 
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _gated_backward(
-    gradient, rows, dstates, sent, dsent, relation, drelation, attention, dattention,
+    gradient, count, rows, dstates, sent, dsent, relation, drelation, attention, dattention,
     pair_offsets, pair_from, pair_row, edge_slot,
 ):  # fmt: skip
     """Add the gradient of `_gated_forward` to the gradients of what it read."""
-    width = gradient.shape[1] // 2
+    width = gradient.shape[1] // 3
     half, one = gradient.dtype.type(0.5), gradient.dtype.type(1)
+    summed = np.empty((len(rows), width), gradient.dtype)
     for s in range(len(rows)):
+        row, both = gradient[s], summed[s]
+        share = one / gradient.dtype.type(count[s])
+        for k in range(width):  # the sum is in the mean, too
+            both[k] = row[width + k] + share * row[2 * width + k]
         if rows[s] >= 0:
-            state, row = dstates[rows[s]], gradient[s]
+            state = dstates[rows[s]]
             for k in range(width):
                 state[k] += row[k]
     total = np.empty(width, gradient.dtype)
@@ -71,9 +85,9 @@ def _gated_backward(
         for k in range(width):
             total[k] = 0
         for e in range(pair_offsets[p], pair_offsets[p + 1]):
-            row = gradient[edge_slot[e]]
+            row = summed[edge_slot[e]]
             for k in range(width):
-                total[k] += row[width + k]
+                total[k] += row[k]
         i, j = pair_from[p], pair_row[p]
         x, r, dx, dr, a = sent[i], relation[j], dsent[i], drelation[j], half * attention[i]
         da = gradient.dtype.type(0)
@@ -94,9 +108,9 @@ def _gated_backward(
 class _Gated(torch.autograd.Function):
     @staticmethod
     def forward(ctx, token, rows, sent, relation, attention, pairs, edge_slot, pool):
-        out = sent.new_empty(len(rows), 2 * pool.values.shape[1])
+        out = sent.new_empty(len(rows), 3 * pool.values.shape[1] + 1)
         arrays = [x.numpy() for x in (sent, relation, attention[:, 0])]
-        _gated_forward(pool.values.numpy(), rows, *arrays, *pairs, edge_slot, out.numpy())
+        ctx.count = _gated_forward(pool.values.numpy(), rows, *arrays, *pairs, edge_slot, out.numpy())
         ctx.save_for_backward(sent, relation, attention)
         ctx.rows, ctx.pairs, ctx.edge_slot, ctx.pool = rows, pairs, edge_slot, pool
         return out
@@ -106,7 +120,7 @@ class _Gated(torch.autograd.Function):
         sent, relation, attention = ctx.saved_tensors
         dsent, drelation, dattention = (torch.zeros_like(x) for x in (sent, relation, attention))
         _gated_backward(
-            gradient.contiguous().numpy(), ctx.rows, ctx.pool.gradients.numpy(),
+            gradient.contiguous().numpy(), ctx.count, ctx.rows, ctx.pool.gradients.numpy(),
             sent.numpy(), dsent.numpy(), relation.numpy(), drelation.numpy(),
             attention[:, 0].numpy(), dattention.numpy(), *ctx.pairs, ctx.edge_slot,
         )  # fmt: skip
@@ -124,5 +138,9 @@ def receive(
     ],  # offsets of each pair's edges, its sender, its relation's row
     edge_slot: np.ndarray,
 ) -> Tensor:
-    """[state, sum over in-edges of attention * value * gate(...)] of each slot: slots x 2 n_dims."""
+    """What each slot has of its in-edges: slots x (3 n_dims + 1).
+
+    Its state; the sum and the mean of the messages, attention * value * gate; and the logarithm of their number. The
+    sum tells how much speaks for a node, the mean what does.
+    """
     return _Gated.apply(states.token, rows, sent, relation, attention, pairs, edge_slot, states)

@@ -37,9 +37,11 @@ def _backward(gradient, normal, scale, of_query, weight, bias, dreceived, dchang
         g, n, d, dq, old = gradient[i], normal[i], dchange[i], dquery[of_query[i]], dreceived[i]
         mean, along = zero, zero
         for k in range(width):
-            passed = g[k] if n[k] * weight[k] + bias[k] > 0 else zero
             old[k] = g[k]
-            old[width + k] = zero
+        for k in range(width, len(old)):
+            old[k] = zero
+        for k in range(width):
+            passed = g[k] if n[k] * weight[k] + bias[k] > 0 else zero
             dweight[k] += passed * n[k]
             dbias[k] += passed
             d[k] = passed * weight[k]
@@ -77,7 +79,7 @@ class _Update(torch.autograd.Function):
 
 
 def updated(
-    received: Tensor,  # nodes x 2 n_dims, old states on the left
+    received: Tensor,  # nodes x any number, old states on the left
     change: Tensor,  # nodes x n_dims; overwritten
     query: Tensor,  # queries x n_dims: added to the change of each of its nodes
     of_query: np.ndarray,  # nodes

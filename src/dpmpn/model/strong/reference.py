@@ -60,7 +60,8 @@ def reach_reference(
         attention = attention.new_zeros(len(merged)).index_copy(0, at, attention)
         visited, (row, _) = merged, rows_of(merged, scanned)
         received = message.new_zeros(len(scanned), message.shape[1]).index_add(0, slot, message)
-        new = update(step, states[row], received, query[scanned // n_entities])
+        count = torch.bincount(slot, minlength=len(scanned))[:, None].to(received)
+        new = update(step, states[row], received, count, query[scanned // n_entities])
         states = states.index_copy(0, row, new)
         attention = attention.index_copy(0, row, score(step, new, query[scanned // n_entities]))
     return read_out(network, graph, batch, visited, states, query)
@@ -82,9 +83,11 @@ def messages(
     return gated(both, attention[edges.sender, None])
 
 
-def update(step: Step, old: Tensor, received: Tensor, query: Tensor) -> Tensor:
-    """h <- h + ReLU(norm(W [h, sum of messages] + U q))."""
-    change = torch.cat([old, received], 1) @ step.change + query @ step.change_query
+def update(step: Step, old: Tensor, received: Tensor, count: Tensor, query: Tensor) -> Tensor:
+    """h <- h + ReLU(norm(W [h, sum of n messages, their mean, log n] + U q))."""
+    change = (
+        torch.cat([old, received, received / count, count.log()], 1) @ step.change + query @ step.change_query
+    )
     return old + torch.relu(functional.layer_norm(change, change.shape[1:], step.norm_weight, step.norm_bias))
 
 

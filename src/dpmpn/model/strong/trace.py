@@ -27,7 +27,7 @@ class StepRecord:
     from_place: np.ndarray  # attending-from nodes: their place among the visited ones
     message: Tensor  # pairs x n_dims
     pair_offsets: np.ndarray
-    received: Tensor  # slots x 2 n_dims: the state before, and the sum of messages
+    received: Tensor  # slots x (3 n_dims + 1): the state before, and what messages brought
 
 
 def contributions(
@@ -44,7 +44,11 @@ def contributions(
             gradient = torch.zeros_like(record.received)
         slot = torch.from_numpy(record.scan.edge_slot)
         pair = torch.from_numpy(np.repeat(np.arange(len(record.message)), np.diff(record.pair_offsets)))
-        edge = (record.message.detach()[pair] * gradient[slot, width:]).sum(1)
+        count = torch.bincount(slot, minlength=len(gradient))[:, None]
+        by_sum = (
+            gradient[:, width : 2 * width] + gradient[:, 2 * width : 3 * width] / count
+        )  # and by the mean
+        edge = (record.message.detach()[pair] * by_sum[slot]).sum(1)
         earlier = (record.received.detach()[:, :width] * gradient[:, :width]).sum(1)
         found.append((edge.clamp(min=0).numpy(), earlier.clamp(min=0).numpy()))
     return found
