@@ -286,12 +286,12 @@ def test_derived_defaults_of_the_strong_model() -> None:
     assert (wordnet.model.n_steps_in_agnn, wordnet.horizon.max_attending_from_per_step) == (8, 100)
     assert (wordnet.asking_horizon().max_attending_from_per_step, wordnet.training.learning_rate) == (
         200,
-        0.003,
+        0.005,
     )
     assert (wordnet.horizon.max_sampling_per_relation, wordnet.training.joint_targets) == (None, 1)
     freebase, _ = derived_defaults(14_541, 2 * 272_115, 272_115, 7_614, 0.0, "strong", 3.6)
-    assert (freebase.model.n_steps_in_agnn, freebase.horizon.max_attending_from_per_step) == (5, 50)
-    assert (freebase.horizon.max_sampling_per_relation, freebase.training.joint_targets) == (10, 8)
+    assert (freebase.model.n_steps_in_agnn, freebase.horizon.max_attending_from_per_step) == (5, 25)
+    assert (freebase.horizon.max_sampling_per_relation, freebase.training.joint_targets) == (50, 8)
     assert (freebase.training.leak_removal, freebase.training.learning_rate) == ("pairs", 0.005)
     small, reasons = derived_defaults(300, 6_000, 3_000, 80, 0.5, "strong", 1.2)
     assert (small.model.n_steps_in_agnn, small.training.schedule) == (3, "linear")

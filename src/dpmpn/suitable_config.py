@@ -14,10 +14,12 @@ def suitable_config(dataset: Dataset, model: str | None = None) -> tuple[Config,
     """The preset of a known dataset, else settings derived from the graph; and sentences that say why.
 
     With a model, "paper" or "strong", the settings are for that one; the strong presets are named `<preset>-strong`.
+    Without one, a dataset of the paper has the paper's model, and any other graph the strong one.
     """
     preset = _preset_of(dataset, "-strong" if model == "strong" else "")
     if preset is not None:
         return load_preset(preset), [f"preset {preset}"]
+    model = model or "strong"
     graph = dataset.graph
     max_degree = int(np.diff(graph.offsets).max(initial=0))
     return derived_defaults(
@@ -26,7 +28,7 @@ def suitable_config(dataset: Dataset, model: str | None = None) -> tuple[Config,
         len(dataset.train),
         max_degree,
         joined_pairs(dataset),
-        model or "paper",
+        model,
         _tails_per_question(dataset) if model == "strong" else 1.0,
     )
 

@@ -48,7 +48,8 @@ class Engine:
         self, heads: np.ndarray, relations: np.ndarray, removed: np.ndarray = NO_EDGES
     ) -> QueryBatch:
         """Queries on the graph without the removed edges, sampled the same way whenever they are asked."""
-        heads, relations = np.asarray(heads, np.int32), np.asarray(relations, np.int64)
+        heads = np.ascontiguousarray(heads, np.int32)
+        relations = np.ascontiguousarray(relations, np.int64)
         keys = query_keys(self.config.run.seed, heads, relations)
         edges = self._asking_edges if not len(removed) else self._ignn_edges(removed)
         return QueryBatch(heads, relations, keys, removed, edges)

@@ -29,7 +29,8 @@ class Step(nn.Module):
             2, 2 * n_dims, scale=0.3
         )  # what the relation asked and its inverse add, whichever they are
         self.send = _random(n_dims, 2 * n_dims, scale=unit)
-        self.change = _random(3 * n_dims + 1, n_dims, scale=unit / math.sqrt(3))
+        self.change = _random(3 * n_dims + 1, n_dims, scale=unit / math.sqrt(2))
+        self.change.data[2 * n_dims :] = 0.0  # mean and number of messages: where messages are few, they only repeat
         self.change_query = _random(n_dims, n_dims, scale=0.3 * unit)
         self.norm_weight = nn.Parameter(torch.ones(n_dims))
         self.norm_bias = nn.Parameter(torch.zeros(n_dims))

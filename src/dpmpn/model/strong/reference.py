@@ -19,6 +19,8 @@ from dpmpn.model.strong.profiles import DEGREE_SCALE
 from dpmpn.model.targets import Targets
 from dpmpn.ops.gate import gate, gated
 
+_LEAST_LOGIT = -1e30  # and not minus infinity: where all entities are answers, that would have no gradient
+
 
 def reach_reference(
     network: StrongNetwork, graph: KnowledgeGraph, batch: QueryBatch, horizon: Horizon
@@ -152,7 +154,7 @@ def loss_reference(logits: Tensor, targets: Targets, n_targets: int) -> Tensor:
     answers[torch.from_numpy(known), torch.from_numpy(targets.known)] = True
     query, entity = torch.from_numpy(targets.query), torch.from_numpy(targets.entities)
     answers[query, entity] = True
-    rest = torch.logsumexp(logits.masked_fill(answers, -torch.inf), 1)[query]
+    rest = torch.logsumexp(logits.masked_fill(answers, _LEAST_LOGIT), 1)[query]
     own = logits[query, entity]
     return (torch.logaddexp(own, rest) - own).sum() / n_targets
 

@@ -52,6 +52,7 @@ def _log_total(reached: Reached, visited: Tensor, counts: np.ndarray) -> Tensor:
     at, number = torch.from_numpy(reached.query), torch.from_numpy(counts).to(visited)
     prior = reached.prior.t().masked_fill(number <= 0, -torch.inf)  # queries x kinds
     largest = prior.detach().amax(1).scatter_reduce(0, at, visited.detach(), "amax")
+    largest = largest.masked_fill(largest.isinf(), 0.0)  # where no entity is left
     others = (number * (prior - largest[:, None]).exp()).sum(1)
     total = others.index_add(0, at, (visited - largest[at]).exp())
     return total.clamp(min=_LEAST).log() + largest

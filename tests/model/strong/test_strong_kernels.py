@@ -1,0 +1,134 @@
+"""The fused operations of the stronger model equal plain PyTorch, and their gradients differences of their values."""
+
+import numpy as np
+import pytest
+import torch
+from torch.autograd import gradcheck
+from torch.nn.functional import layer_norm
+
+from dpmpn.ops.gate import gate, gated, receive
+from dpmpn.ops.normalise import updated
+from dpmpn.ops.pool import RowPool
+from dpmpn.ops.score import scored
+from dpmpn.ops.sparse import SparseRows, sparse_product
+
+WIDTH = 4
+STATE_ROWS = np.array([2, -1, 0, 2, -1])  # slots
+PAIRS = np.array([0, 2, 3, 3, 6]), np.array([0, 0, 1, 2]), np.array([4, 1, 1, 0])  # one pair has no edge
+EDGE_SLOT = np.array([0, 3, 1, 4, 0, 2])  # every slot has an edge
+OF_QUERY, OF_KIND = np.array([0, 0, 1, 1, 1, 2]), np.array([3, 1, 1, 0, 3, 2])
+
+
+def leaf(rng, *shape):
+    return torch.from_numpy(rng.normal(size=shape)).requires_grad_()
+
+
+def same(fused, plain, inputs):
+    torch.testing.assert_close(fused, plain, rtol=1e-10, atol=1e-12)
+    weight = torch.linspace(-1, 1, fused.numel(), dtype=fused.dtype).view_as(fused)
+    found = torch.autograd.grad((fused * weight).sum(), inputs)
+    expected = torch.autograd.grad((plain * weight).sum(), inputs)
+    for x, y in zip(found, expected, strict=True):
+        torch.testing.assert_close(x, y, rtol=1e-9, atol=1e-11)
+
+
+def test_the_gate_rises_from_0_to_1():
+    x = torch.tensor([-1e9, -3.0, 0.0, 3.0, 1e9], dtype=torch.float64)
+    assert gate(x).tolist() == pytest.approx([0, 0.125, 0.5, 0.875, 1], abs=1e-8)
+    assert gradcheck(gate, leaf(np.random.default_rng(0), 7))
+    assert gradcheck(
+        gated, (leaf(np.random.default_rng(1), 3, 2 * WIDTH), leaf(np.random.default_rng(2), 3, 1))
+    )
+
+
+def received(states, sent, relation, attention):
+    pool = RowPool(WIDTH, states.dtype, capacity=1)
+    pool.clear(differentiable=True)
+    pool.append(states)
+    return receive(pool, STATE_ROWS, sent, relation, attention, PAIRS, EDGE_SLOT)
+
+
+def plainly_received(states, sent, relation, attention):
+    at = torch.from_numpy(STATE_ROWS)
+    old = torch.where((at >= 0)[:, None], states[at.clamp(min=0)], torch.zeros(1, dtype=states.dtype))
+    pair = np.repeat(np.arange(len(PAIRS[1])), np.diff(PAIRS[0]))
+    sender, row = torch.from_numpy(PAIRS[1][pair]), torch.from_numpy(PAIRS[2][pair])
+    both = sent[sender] + relation[row]
+    value, opened = both[:, :WIDTH], both[:, WIDTH:]
+    message = attention[sender] * value * (1 + opened / (1 + opened.abs())) / 2
+    total = torch.zeros_like(old).index_add(0, torch.from_numpy(EDGE_SLOT), message)
+    count = torch.from_numpy(np.bincount(EDGE_SLOT)).to(states)[:, None]
+    return torch.cat([old, total, total / count, count.log()], 1)
+
+
+def messages(rng):
+    return leaf(rng, 3, WIDTH), leaf(rng, 3, 2 * WIDTH), leaf(rng, 5, 2 * WIDTH), leaf(rng, 3, 1)
+
+
+def test_messages():
+    inputs = messages(np.random.default_rng(0))
+    same(received(*inputs), plainly_received(*inputs), inputs)
+
+
+def test_gradients_of_messages():
+    """Not of the states: a pool adds up the gradients of a graph that is gone through several times."""
+    states, *inputs = messages(np.random.default_rng(1))
+    assert gradcheck(lambda *x: received(states.detach(), *x), inputs)
+
+
+def update_inputs(rng):
+    shapes = (6, 3 * WIDTH + 1), (6, WIDTH), (3, WIDTH), (WIDTH,), (WIDTH,)
+    return tuple(leaf(rng, *shape) for shape in shapes)
+
+
+def update(old, change, query, weight, bias):
+    return updated(old, change.clone(), query, OF_QUERY, weight, bias)  # which overwrites it
+
+
+def test_updates():
+    inputs = old, change, query, weight, bias = update_inputs(np.random.default_rng(2))
+    normal = layer_norm(change + query[torch.from_numpy(OF_QUERY)], (WIDTH,), weight, bias)
+    same(update(*inputs), old[:, :WIDTH] + torch.relu(normal), inputs)
+    assert gradcheck(update, inputs)
+
+
+def score(node, query, weight, kind=None):
+    if kind is None:
+        return scored(node, query, OF_QUERY, weight)
+    return scored(node, query, OF_QUERY, weight, kind, OF_KIND)
+
+
+@pytest.mark.parametrize("has_kinds", [False, True])
+def test_scores(has_kinds):
+    rng = np.random.default_rng(3)
+    inputs = node, query, weight, kind = leaf(rng, 6, WIDTH), *(leaf(rng, n, WIDTH) for n in (3, 3, 4))
+    inputs = inputs if has_kinds else inputs[:3]
+    of_query = torch.from_numpy(OF_QUERY)
+    hidden = node + query[of_query] + (kind[torch.from_numpy(OF_KIND)] if has_kinds else 0)
+    same(score(*inputs), (torch.relu(hidden) * weight[of_query]).sum(1), inputs)
+    assert gradcheck(score, inputs)
+
+
+def test_sparse_products():
+    rng = np.random.default_rng(4)
+    matrix = SparseRows(np.array([0, 2, 2, 4]), np.array([0, 3, 1, 3]), np.array([0.5, -2.0, 1.5, 3.0]), 4)
+    x = leaf(rng, 4, WIDTH)
+    dense = matrix.dense(x)
+    assert dense.tolist() == [[0.5, 0, 0, -2], [0, 0, 0, 0], [0, 1.5, 0, 3]]
+    same(sparse_product(matrix, x), dense @ x, (x,))
+    turned = leaf(rng, WIDTH, 4)
+    same(sparse_product(matrix, turned.t()), dense @ turned.t(), (turned,))
+    assert gradcheck(lambda y: sparse_product(matrix, y), x)
+
+
+def test_single_precision_agrees_with_double():
+    rng = np.random.default_rng(5)
+    for operation, inputs in (
+        (received, messages(rng)),
+        (update, update_inputs(rng)),
+        (score, tuple(leaf(rng, n, WIDTH) for n in (6, 3, 3, 4))),
+    ):
+        exact = operation(*inputs)
+        rounded = operation(*(x.detach().float() for x in inputs))
+        assert rounded.dtype == torch.float32
+        torch.testing.assert_close(rounded.double(), exact, rtol=1e-4, atol=1e-5)
