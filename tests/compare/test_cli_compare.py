@@ -47,11 +47,11 @@ def test_writes_everything_and_goes_on(call, folder, tmp_path):
     out = tmp_path / "out"
     code, said = call(folder, "--out", out, *FAST, "--json", tmp_path / "report.json")
     assert code == 0, said
-    assert "3 models x 0.005 min" in said
+    assert "4 models x 0.005 min" in said
 
     report = json.loads((out / "compare.json").read_text())
     assert json.loads((tmp_path / "report.json").read_text()) == report
-    assert [model["name"] for model in report["models"]] == ["dpmpn", "distmult", "transe"]
+    assert [model["name"] for model in report["models"]] == ["dpmpn", "strong", "distmult", "transe"]
     for model in report["models"]:
         result = model["result"]
         assert result["seconds"] >= 0.3
@@ -64,9 +64,14 @@ def test_writes_everything_and_goes_on(call, folder, tmp_path):
         rows = list(csv.DictReader(file))
     best_first = [float(row["mrr"]) for row in rows]
     assert best_first == sorted(best_first, reverse=True)
-    assert {row["model"] for row in rows} == {"dpmpn", "distmult", "transe"}
+    assert {row["model"] for row in rows} == {"dpmpn", "strong", "distmult", "transe"}
     table = (out / "compare.md").read_text()
-    assert "**DPMPN**" in table and "| TransE |" in table and "trained here" in table
+    assert (
+        "**DPMPN**" in table
+        and "**dpmpn strong**" in table
+        and "| TransE |" in table
+        and "trained here" in table
+    )
     assert (out / "compare.svg").read_text().startswith("<?xml")
     assert (out / "compare.png").read_bytes().startswith(b"\x89PNG")
 
@@ -93,7 +98,7 @@ def test_an_interrupted_comparison_keeps_what_is_finished(families, tmp_path):
     assert finished == ["dpmpn"]
     again = Comparison(conditions, ["distmult"], tmp_path)
     assert list(again.finished) == ["dpmpn"]
-    assert [entrant.name for entrant in again.left()] == ["distmult"]
+    assert [entrant.name for entrant in again.left()] == ["strong", "distmult"]
     assert "DPMPN" in (tmp_path / "compare.md").read_text()
 
 
@@ -148,10 +153,11 @@ def test_models_added_later_join_the_earlier_ones(families, tmp_path):
     Comparison(conditions, ["transe"], tmp_path).run()
     earlier = (tmp_path / "models" / "transe.json").read_bytes()
     report = Comparison(conditions, ["distmult"], tmp_path).run()
-    assert {model["name"] for model in report["models"]} == {"dpmpn", "distmult", "transe"}
+    assert {model["name"] for model in report["models"]} == {"dpmpn", "strong", "distmult", "transe"}
     assert "| TransE |" in (tmp_path / "compare.md").read_text()
     assert (tmp_path / "models" / "transe.json").read_bytes() == earlier
-    (tmp_path / "models" / "dpmpn.json").unlink()
+    for name in ("dpmpn", "strong"):
+        (tmp_path / "models" / f"{name}.json").unlink()
     with pytest.raises(RunError, match=r"transe\.json was made with seed = 0, now it is 1"):
         Comparison(replace(conditions, seed=1), ["rotate"], tmp_path)
 

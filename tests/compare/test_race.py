@@ -10,7 +10,7 @@ import torch
 from dpmpn.compare import race as race_module
 from dpmpn.compare.embedding import EmbeddingModel
 from dpmpn.compare.own import OwnModel
-from dpmpn.compare.race import POINTS, Course, Stopped, race
+from dpmpn.compare.race import Course, Stopped, race, validation_seconds
 from dpmpn.compare.settings import EMBEDDING_MODELS
 from dpmpn.errors import DataError, RunError
 from dpmpn.evaluate.evaluator import known_answers
@@ -63,11 +63,20 @@ def raced(monkeypatch, families):
 
 def test_validates_at_halves_of_the_budget_with_the_clock_stopped(raced):
     result = raced(HandMade(seconds=1.0, best_after=30))
-    assert [point["seconds"] for point in result["curve"]] == [2.0**k for k in range(POINTS)]
-    assert [point["cpu_seconds"] for point in result["curve"]] == [2.0 * 2**k for k in range(POINTS)]
+    assert [point["seconds"] for point in result["curve"]] == [2.0**k for k in range(8)]
+    assert [point["cpu_seconds"] for point in result["curve"]] == [2.0 * 2**k for k in range(8)]
     assert (result["seconds"], result["queries"], result["epochs"]) == (128.0, 1280, 64.0)
     assert result["queries_per_s"] == 10.0
-    assert result["evaluation_seconds"] == 3600 * (POINTS + 1)
+    assert result["evaluation_seconds"] == 3600 * (8 + 1)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "between"),
+    [(4, []), (5, []), (8, [5]), (15, [5]), (60, [5]), (100, [5, 15, 60])],  # 15 is a quarter of 60
+)
+def test_marks_within_the_budget_are_validated_too(minutes, between):
+    halves = {60 * minutes / 2**k for k in range(8)}
+    assert validation_seconds(60 * minutes) == sorted(halves | {60 * mark for mark in between})
 
 
 def test_tests_the_best_of_the_validations(raced):
@@ -186,7 +195,7 @@ class Watched(HandMade):
 def test_reading_the_processor_time_takes_no_training_time(raced):
     result = raced(Watched(seconds=1.0, best_after=30))
     assert (result["seconds"], result["queries"]) == (128.0, 1280)
-    assert result["cpu_seconds"] == 2 * (128 + 60 * POINTS)  # it is read twice for each validation
+    assert result["cpu_seconds"] == 2 * (128 + 60 * 8)  # it is read twice for each validation
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError(), RuntimeError("a worker failed: ZeroDivisionError")])
@@ -202,3 +211,50 @@ def test_attention_that_cannot_be_computed_ends_the_race(families, monkeypatch, 
             race(contestant, Course(families, 1e-4, 0, 0))
     finally:
         contestant.close()
+
+
+def own(dataset, budget_seconds=None, **settings):
+    config = suitable_config(dataset, "strong")[0].replace(threads=1, n_dims=8, n_steps_in_agnn=2, **settings)
+    return OwnModel(dataset, config, budget_seconds)
+
+
+def test_the_average_of_the_weights_is_asked_kept_and_restored(families):
+    contestant, known, asked = (
+        own(families, weight_average=0.9),
+        known_answers(families),
+        families.queries("test"),
+    )
+    try:
+        for _ in range(3):
+            contestant.train_batch()
+        weights = {name: value.clone() for name, value in contestant.network.state_dict().items()}
+        kept = contestant.weights()
+        assert any(not torch.equal(kept[name], weights[name]) for name in kept)
+        assert all(torch.equal(contestant.network.state_dict()[name], weights[name]) for name in kept)
+        before = contestant.rank(asked, known, lambda done, total: None).realistic.tolist()
+        for _ in range(20):
+            contestant.train_batch()
+        contestant.restore(kept)
+        assert contestant.rank(asked, known, lambda done, total: None).realistic.tolist() == before
+        assert all(torch.equal(contestant.weights()[name], kept[name]) for name in kept)
+    finally:
+        contestant.close()
+
+
+def test_a_learning_rate_that_falls_has_fallen_when_the_budget_is_spent(families, monkeypatch):
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("dpmpn.compare.own.time", SimpleNamespace(perf_counter=lambda: clock.now))
+    contestant, factors = own(families, budget_seconds=50.0, schedule="linear"), []
+
+    def step(gradients, factor):
+        clock.now += 1
+        factors.append(factor)
+
+    monkeypatch.setattr(contestant.optimiser, "step", step)
+    try:
+        for _ in range(50):
+            contestant.train_batch()
+    finally:
+        contestant.close()
+    assert max(factors[5:]) > 0.9 and factors[-1] < 0.1
+    assert factors[30:] == sorted(factors[30:], reverse=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dpmpn.compare.report import markdown
+from dpmpn.compare.report import at_mark, markdown
 
 CONDITIONS = {"dataset": "families", "budget_minutes": 2, "test": 3, "threads": 2, "seed": 0}
 
@@ -40,3 +40,15 @@ def test_busy_cores_are_shown_and_told_where_they_differ():
     assert "| 2.0 | 1.90 | trained here |" in alike and "Busy cores differ" not in alike
     unlike = markdown(CONDITIONS, [model("A", cores=1.2), model("B", cores=2.0)], [])
     assert "**Busy cores differ**, from 1.20 (A) to 2.00 (B)" in unlike
+
+
+def test_marks_that_the_run_was_long_enough_for_are_columns():
+    one = model("A")
+    one["result"]["curve"] = [{"seconds": 301.0, "mrr": 0.25}, {"seconds": 900.0, "mrr": 0.5}]
+    told = markdown({**CONDITIONS, "budget_minutes": 20}, [one], [])
+    columns, _, cells = (line.strip("| ").split(" | ") for line in told.splitlines()[-3:])
+    shown = dict(zip(columns, cells, strict=True))
+    assert (shown["validation MRR, 5 min"], shown["validation MRR, 15 min"]) == ("25.0", "50.0")
+    assert "validation MRR, 60 min" not in shown
+    one["result"]["curve"][0]["seconds"] = 400.0  # too late to be called 5 minutes
+    assert at_mark(one, 5) is None

@@ -67,7 +67,13 @@ class Comparison:
             conditions.dataset, conditions.budget_minutes, conditions.validation_queries, conditions.seed
         )
         before = [name for name in EMBEDDING_MODELS if self._file(name).exists()]
-        self.entrants = entrants(conditions.dataset, [*models, *before], conditions.seed, conditions.threads)
+        self.entrants = entrants(
+            conditions.dataset,
+            [*models, *before],
+            conditions.seed,
+            conditions.threads,
+            conditions.budget_minutes,
+        )
         self.finished: dict[str, dict[str, Any]] = {}
         for entrant in self.entrants:
             if (found := self._kept(entrant)) is not None:

@@ -25,9 +25,8 @@ class Entrant:
     make: "Callable[[], Contestant]"
 
 
-def own_names() -> list[str]:
-    """Names of this project's models, which always take part."""
-    return ["dpmpn"]
+OWN_MODELS = {"dpmpn": ("DPMPN", "paper"), "strong": ("dpmpn strong", "strong")}
+"""This project's models, which always take part: how each is shown, and the model it is."""
 
 
 def embedding_label(name: str) -> str:
@@ -39,26 +38,28 @@ def chosen_models(names: Sequence[str]) -> list[str]:
     """The embedding models of a list, each once; refuse unknown names."""
     chosen = list(dict.fromkeys(name.strip().lower() for name in names if name.strip()))
     for name in chosen:
-        if name not in EMBEDDING_MODELS and name not in own_names():
+        if name not in EMBEDDING_MODELS and name not in OWN_MODELS:
             known = ", ".join(EMBEDDING_MODELS)
             raise ConfigError(f"unknown model '{name}' in --models; there are {known}")
     return [name for name in chosen if name in EMBEDDING_MODELS]
 
 
-def entrants(dataset: Dataset, names: Sequence[str], seed: int, threads: int) -> list[Entrant]:
+def entrants(
+    dataset: Dataset, names: Sequence[str], seed: int, threads: int, budget_minutes: float
+) -> list[Entrant]:
     """All that take part."""
-    config = suitable_config(dataset)[0].replace(seed=seed, threads=threads)
-    return [
-        _own("dpmpn", "DPMPN", dataset, config),
-        *(_embedding(name, dataset, seed, threads) for name in chosen_models(names)),
-    ]
+    own = []
+    for name, (label, kind) in OWN_MODELS.items():
+        config = suitable_config(dataset, kind)[0].replace(seed=seed, threads=threads)
+        own.append(_own(name, label, dataset, config, budget_minutes))
+    return [*own, *(_embedding(name, dataset, seed, threads) for name in chosen_models(names))]
 
 
-def _own(name: str, label: str, dataset: Dataset, config: Config) -> Entrant:
+def _own(name: str, label: str, dataset: Dataset, config: Config, budget_minutes: float) -> Entrant:
     def make() -> "Contestant":
         from dpmpn.compare.own import OwnModel
 
-        return OwnModel(dataset, config)
+        return OwnModel(dataset, config, 60 * budget_minutes)
 
     settings = to_dict(config)
     for key in ("n_epochs", "validate_every_queries", "validation_queries", "patience"):

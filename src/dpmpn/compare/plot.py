@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from dpmpn.compare.race import POINTS
+from dpmpn.compare.race import MARKS, validation_seconds
 from dpmpn.reproduce.plots import COLOURS, EMPHASIS, MARKERS, new_figure, save_plot
 
 
@@ -17,9 +17,13 @@ def draw_curves(conditions: dict[str, Any], models: list[dict[str, Any]], stem: 
         style = ("-", "--", ":")[at % 3]
         _draw(axes, model, color=EMPHASIS, marker="o", linewidth=2.8, linestyle=style, zorder=5)
     axes.set_xscale("log")
-    halves = [conditions["budget_minutes"] / 2**halvings for halvings in range(POINTS)]
-    axes.set_xticks(halves, [f"{minutes:.2g}" for minutes in halves])
+    budget = conditions["budget_minutes"]
+    ticks = [seconds / 60 for seconds in validation_seconds(60 * budget)]
+    axes.set_xticks(ticks, [f"{minutes:.2g}" for minutes in ticks])
     axes.minorticks_off()
+    for mark in MARKS:
+        if mark <= budget:
+            axes.axvline(mark, color="0.45", linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     axes.set(xlabel="minutes of training", ylabel="validation MRR (%)", ylim=(0, None))
     axes.set_title(f"{conditions['dataset']}: accuracy over training time")
     handles, labels = axes.get_legend_handles_labels()

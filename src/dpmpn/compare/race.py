@@ -18,8 +18,16 @@ from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import Ranks, Summary, summarise
 from dpmpn.train.validation import sampled_queries
 
-POINTS = 8
-"""Validations: at 1/128, 1/64, ... 1/2 and all of the budget."""
+_HALVINGS = 8
+MARKS = (5, 15, 60)
+"""Minutes at which all models are validated, however long the budget beyond them is."""
+
+
+def validation_seconds(budget_seconds: float) -> list[float]:
+    """When a model is validated: at 1/128, 1/64, ... 1/2 and all of the budget, and at the marks within it."""
+    halves = [budget_seconds * 2.0**-halvings for halvings in range(_HALVINGS)]
+    marks = [60.0 * minutes for minutes in MARKS if 60 * minutes < budget_seconds]
+    return sorted({*halves, *marks})
 
 
 class Stopped(Exception):
@@ -83,7 +91,7 @@ class _Race:
 
     def run(self) -> dict[str, Any]:
         """Train until the last validation is due, then test the best model."""
-        due = [self.course.budget_seconds * 2.0**-halvings for halvings in reversed(range(POINTS))]
+        due = validation_seconds(self.course.budget_seconds)
         while due:
             self._train_until(due[0])
             due = [seconds for seconds in due if seconds > self.seconds]

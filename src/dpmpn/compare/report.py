@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from dpmpn.compare.plot import draw_curves
+from dpmpn.compare.race import MARKS
 from dpmpn.files import write_json
 from dpmpn.reproduce.making import write_text
 from dpmpn.reproduce.markdown import percent, table
 from dpmpn.reproduce.published import PublishedRow, published_rows
 
 NAME = "compare"
+_LATE = 1.1  # minutes of a validation over those of its mark: a batch may take long
 _UNEQUAL = 1.1  # busy cores of one model over those of another
 _FORMAT, _VERSION = "dpmpn-compare", 1
 METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
@@ -43,10 +45,13 @@ def write_report(out: Path, conditions: dict[str, Any], models: list[dict[str, A
 
 def markdown(conditions: dict[str, Any], models: list[dict[str, Any]], published: list[PublishedRow]) -> str:
     """The table, best MRR first, then published figures; and the sentence that says how it was made."""
-    columns = ["model", *METRICS.values(), "MRR, ties worst to best", "parameters", "epochs", "queries/s"]
-    rows = [_row(model) for model in by_mrr(models)]
+    marks = [mark for mark in MARKS if mark <= conditions["budget_minutes"]]
+    columns = ["model", *METRICS.values(), "MRR, ties worst to best"]
+    columns += [f"validation MRR, {mark} min" for mark in marks] + ["parameters", "epochs", "queries/s"]
+    rows = [_row(model, marks) for model in by_mrr(models)]
     rows += [
-        [f"{row.system} (published)", *map(row.shown, METRICS), *["-"] * 6, row.source] for row in published
+        [f"{row.system} (published)", *map(row.shown, METRICS), *["-"] * (6 + len(marks)), row.source]
+        for row in published
     ]
     return (
         f"# {conditions['dataset']}: models trained for {conditions['budget_minutes']:g} minutes each\n\n"
@@ -89,13 +94,20 @@ def _busy_cores(model: dict[str, Any]) -> float:
     return float(model["result"]["cpu_seconds"] / model["result"]["seconds"])
 
 
-def _row(model: dict[str, Any]) -> list[str]:
+def at_mark(model: dict[str, Any], minutes: float) -> float | None:
+    """Validation MRR after so many minutes of training; None where the model was not validated then."""
+    near = (point for point in model["result"]["curve"] if 1 <= point["seconds"] / (60 * minutes) < _LATE)
+    return next((point["mrr"] for point in near), None)
+
+
+def _row(model: dict[str, Any], marks: list[int]) -> list[str]:
     result, both = model["result"], model["result"]["test"]["both"]
     label = f"**{model['label']}**" if model["is_own"] else model["label"]
     return [
         label,
         *(percent(both["realistic"][metric]) for metric in METRICS),
         f"{percent(both['pessimistic']['mrr'])} to {percent(both['optimistic']['mrr'])}",
+        *(percent(at_mark(model, mark)) for mark in marks),
         f"{result['parameters']:,}",
         f"{result['epochs']:.3g}",
         f"{result['queries_per_s']:,.0f}",
@@ -118,16 +130,18 @@ def _csv(models: list[dict[str, Any]], published: list[PublishedRow]) -> str:
         "busy_cores",
         "validation_mrr",
     )
-    writer.writerow(["model", *METRICS, *numbers, "figures"])
+    marked = [f"validation_mrr_{mark}_min" for mark in MARKS]
+    writer.writerow(["model", *METRICS, *numbers, *marked, "figures"])
     for model in by_mrr(models):
         result = model["result"]
         scores = [f"{100 * result['test']['both']['realistic'][metric]:.2f}" for metric in METRICS]
         values = [f"{result[key]:.6g}" if key != "parameters" else result[key] for key in numbers[:-2]]
         values += [f"{_busy_cores(model):.3f}", f"{100 * result['best']['mrr']:.2f}"]
+        values += ["" if (mrr := at_mark(model, mark)) is None else f"{100 * mrr:.2f}" for mark in MARKS]
         writer.writerow([model["name"], *scores, *values, "trained here"])
     for row in published:
         scores = ["" if (value := getattr(row, metric)) is None else f"{value:.2f}" for metric in METRICS]
-        writer.writerow([row.system, *scores, *[""] * len(numbers), row.source])
+        writer.writerow([row.system, *scores, *[""] * (len(numbers) + len(marked)), row.source])
     return text.getvalue()
 
 

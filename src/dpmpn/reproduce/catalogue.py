@@ -1,7 +1,8 @@
-"""All exhibits, in the order of the paper."""
+"""All exhibits, in the order of the paper; then those that go beyond it."""
 
 from dpmpn.data.vocabulary import near_names
 from dpmpn.errors import UnknownName
+from dpmpn.reproduce.ablation import ABLATION
 from dpmpn.reproduce.attention_flow import ATTENTION_FLOW
 from dpmpn.reproduce.convergence import CONVERGENCE
 from dpmpn.reproduce.datasets import DATASETS
@@ -11,8 +12,10 @@ from dpmpn.reproduce.horizons import HORIZONS
 from dpmpn.reproduce.ignn import IGNN
 from dpmpn.reproduce.nell995 import NELL995
 from dpmpn.reproduce.scores import SCORES
+from dpmpn.reproduce.strong import STRONG
 from dpmpn.reproduce.subgraphs import SUBGRAPHS
 from dpmpn.reproduce.time_cost import TIME_COST
+from dpmpn.reproduce.unseen import UNSEEN
 
 EXHIBITS: dict[str, Exhibit] = {
     exhibit.name: exhibit
@@ -27,6 +30,9 @@ EXHIBITS: dict[str, Exhibit] = {
         ATTENTION_FLOW,
         SUBGRAPHS,
         GROWTH,
+        STRONG,
+        ABLATION,
+        UNSEEN,
     )
 }
 

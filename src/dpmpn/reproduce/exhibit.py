@@ -29,6 +29,7 @@ class Request:
     runs: Path | None = (
         None  # the folder of another exhibit, whose trained models are used instead of new ones
     )
+    only: tuple[str, ...] = ()  # parts of an exhibit that has such; none named = all
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
@@ -40,7 +41,7 @@ class Request:
             raise ConfigError("'--runs' uses models as they are; leave out --epochs and --max-minutes")
 
     def as_dict(self) -> dict[str, Any]:
-        """All but the seeds: results of other seeds can stand side by side."""
+        """All but the seeds and parts: results of others can stand side by side."""
         return {
             "quick": self.quick,
             "dataset": self.dataset,
@@ -72,12 +73,12 @@ class Exhibited:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A table or figure of the paper."""
+    """A table or figure of the paper, or one of its kind about what goes beyond it."""
 
     name: str
     title: str
     place: str  # in the paper, of the default dataset
-    claim: str  # what the paper says it shows
+    claim: str  # what the paper says it shows; of an exhibit that is not in the paper, what it is
     pieces: Callable[[Request], list[Piece]]
     show: Callable[[Request, dict[str, Result]], Exhibited]  # from the results of all pieces, by name
     datasets: tuple[str, ...] = ()  # that `--dataset` can name; the first is the default
@@ -85,6 +86,8 @@ class Exhibit:
     trains: bool = True  # as long as `--epochs` and `--max-minutes` say
     takes_runs: bool = True  # `--runs` can name trained models
     places: Mapping[str, str] = field(default_factory=dict)  # of other datasets, where they stand elsewhere
+    in_paper: bool = True
+    parts: tuple[str, ...] = ()  # that `--only` can name
 
     def check(self, request: Request) -> None:
         """Refuse what this exhibit cannot do."""
@@ -99,6 +102,10 @@ class Exhibit:
             raise ConfigError(
                 f"'{self.name}' cannot be made of trainings of another exhibit; leave out --runs"
             )
+        for part in request.only:
+            if part not in self.parts:
+                use = f"there are {', '.join(self.parts)}" if self.parts else "leave out --only"
+                raise ConfigError(f"'--only': '{self.name}' has no part '{part}'; {use}")
 
     def place_of(self, request: Request) -> str:
         """Where the paper has it, for the dataset that was asked for."""

@@ -123,7 +123,7 @@ def _write(
     commands = listed([f"`{command}`" for command in _commands(read_json(folder / MANIFEST, _AGAIN))])
     parts = [
         f"# {exhibit.title}\n",
-        f"{exhibit.place_of(request)}. The paper: {exhibit.claim}\n",
+        f"{exhibit.place_of(request)}. {'The paper: ' * exhibit.in_paper}{exhibit.claim}\n",
         *pictures,
         shown.text.rstrip() + "\n",
         f"Made by {commands}{', the quick form on the bundled graph' * request.quick}."

@@ -23,7 +23,10 @@ class TrainingQueries:
         if not len(triples):
             raise DataError("there are no training triples; nothing can be learnt")
         self.graph, self.config = graph, config
-        self.known = KnownAnswers.from_triples(triples)
+        everything = np.arange(graph.n_edges)  # also facts that are not learnt are right answers
+        self.known = KnownAnswers.from_triples(
+            np.stack([graph.edge_heads(everything), graph.relations, graph.tails], 1)
+        )
         if config.training.joint_targets > 1:
             triples, self._question = _by_question(graph, triples)
             self._offsets = _cut(self._question, config.training.joint_targets)  # queries + 1

@@ -65,17 +65,31 @@ def sampled_queries(dataset: Dataset, config: Config) -> np.ndarray:
 
 
 def training_queries(dataset: Dataset, config: Config) -> np.ndarray:
-    """Queries to train on: all but those that validation asks, where its facts are training facts, too.
+    """Queries to train on: all but those that are set aside; they stay edges of the graph, which others may use.
 
-    They are in the NELL995 tasks. Trained on, they would choose the model that remembers most. They stay edges of the
-    graph, which other queries may use.
+    Set aside is what validation asks where its facts are training facts, too, as in the NELL995 tasks: learnt, they
+    would choose the model that remembers most. And, if so configured, facts whose entities another fact joins as well.
     """
     queries, asked = dataset.queries("train"), sampled_queries(dataset, config)
+    if config.training.joined_pairs == "skip":
+        queries = queries[~_joined(queries, dataset.train)]
     asked = asked[_stated(dataset.graph, asked)]
     if not len(asked):
         return queries
     held_out = set(map(tuple, asked.tolist()))
     return queries[[tuple(query) not in held_out for query in queries.tolist()]]
+
+
+def _joined(queries: np.ndarray, facts: np.ndarray) -> np.ndarray:
+    """Which of the queries have a head and a target that more than one fact joins, in whichever direction."""
+    pairs, counts = np.unique(_pair(np.unique(facts, axis=0)), return_counts=True)
+    return counts[np.searchsorted(pairs, _pair(queries))] > 1
+
+
+def _pair(triples: np.ndarray) -> np.ndarray:
+    """Head and tail as one number, whichever is which."""
+    ends = triples[:, [0, 2]].astype(np.int64)
+    return ends.min(1) * 2**31 + ends.max(1)
 
 
 def _stated(graph: KnowledgeGraph, queries: np.ndarray) -> np.ndarray:
