@@ -133,9 +133,11 @@ class TrainingConfig(_Section):
         1, "answers of a question that are learnt together, in one training query", at_least=1
     )
     n_epochs: float = _option(1.0, "times all training queries are shown; 0.5 is half an epoch", above=0)
-    joined_pairs: Literal["learn", "skip"] = _option(
-        "learn",
-        "facts whose entities another training fact joins, too: learn them, or leave them to be edges",
+    joined_share: float = _option(
+        1.0,
+        "share of the facts that is learnt where another training fact joins the same entities; the rest are edges",
+        at_least=0,
+        at_most=1,
     )
     leak_removal: Literal["triples", "pairs"] = _option(
         "triples", "hide from a batch its own triples, or every edge between its head-tail pairs"

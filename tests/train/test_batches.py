@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from dpmpn.config import Config
+from dpmpn.data.dataset import dataset_from_tuples
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import DataError
 from dpmpn.train.batches import TrainingQueries
+from dpmpn.train.validation import training_queries
 
 
 def asked(queries, position, count):
@@ -127,3 +129,20 @@ def test_a_million_facts_take_a_moment():
 def test_no_facts_are_refused(dataset, config):
     with pytest.raises(DataError, match="no training triples"):
         TrainingQueries(dataset.graph, dataset.queries("train")[:0], config)
+
+
+def test_joined_facts_are_learnt_in_part_and_stay_edges():
+    facts = [(f"a{i}", relation, f"b{i}") for i in range(50) for relation in ("likes", "knows")]
+    facts += [(f"b{i}", "meets", f"a{i}") for i in range(50, 60)] + [("a70", "likes", "b70")]
+    facts += [(f"a{i}", "likes", f"b{i}") for i in range(50, 60)]  # joined the other way round
+    dataset = dataset_from_tuples(facts, valid=[("a0", "likes", "b1")])
+    none, half, every = (
+        training_queries(dataset, Config().replace(joined_share=share)) for share in (0.0, 0.5, 1.0)
+    )
+    assert len(every) == 2 * len(facts)
+    names = dataset.graph.entities
+    assert {(names.name(int(h)), names.name(int(t))) for h, _, t in none} == {("a70", "b70"), ("b70", "a70")}
+    assert len(none) < len(half) < len(every)
+    queries = TrainingQueries(dataset.graph, none, Config())
+    _, targets = queries.at(0, 2)
+    assert targets.known.tolist() == targets.entities.tolist()

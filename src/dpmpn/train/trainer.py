@@ -361,7 +361,7 @@ def _adopt(run: RunFolder, config: Config) -> None:
         ("run", "seed"),
         ("training", "adam"),
         ("training", "joint_targets"),
-        ("training", "joined_pairs"),
+        ("training", "joined_share"),
         ("training", "weight_average"),
     ]  # what a position counts
     for section, key in fixed:

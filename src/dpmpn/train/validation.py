@@ -68,11 +68,13 @@ def training_queries(dataset: Dataset, config: Config) -> np.ndarray:
     """Queries to train on: all but those that are set aside; they stay edges of the graph, which others may use.
 
     Set aside is what validation asks where its facts are training facts, too, as in the NELL995 tasks: learnt, they
-    would choose the model that remembers most. And, if so configured, facts whose entities another fact joins as well.
+    would choose the model that remembers most. And, if so configured, some of the facts whose entities another fact
+    joins as well.
     """
     queries, asked = dataset.queries("train"), sampled_queries(dataset, config)
-    if config.training.joined_pairs == "skip":
-        queries = queries[~_joined(queries, dataset.train)]
+    if config.training.joined_share < 1:
+        draw = np.random.default_rng([config.run.seed, _DRAW, 1]).random(len(queries))
+        queries = queries[(draw < config.training.joined_share) | ~_joined(queries, dataset.train)]
     asked = asked[_stated(dataset.graph, asked)]
     if not len(asked):
         return queries
