@@ -195,7 +195,7 @@ def values_of(leaf: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(leaf.choices)
     if leaf.key == "device":
         return st.sampled_from(["cpu", "mps", "cuda", "cuda:3"])
-    if leaf.key == "weight_average":
+    if leaf.key in ("weight_average", "joined_share"):
         return st.floats(0, 1)
     plain = st.integers(1, 10**9) if leaf.type in (int, int | None) else st.floats(1e-9, 1e9)
     return plain if leaf.type in (int, float) else st.none() | plain

@@ -10,7 +10,6 @@ import torch
 import dpmpn
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.inductive import inductive_split
-from dpmpn.model.network import build_network
 from dpmpn.model.unseen import extended_network
 
 TINY = dict(
@@ -32,7 +31,9 @@ def elsewhere(facts: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
 
 @pytest.fixture(scope="module")
 def paper() -> dpmpn.Reasoner:
-    return dpmpn.Reasoner(**TINY).fit(dpmpn.dataset_from_tuples([*FAMILY, *AUNTS], name="family"))
+    return dpmpn.Reasoner(model="paper", **TINY).fit(
+        dpmpn.dataset_from_tuples([*FAMILY, *AUNTS], name="family")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -107,9 +108,6 @@ def test_a_network_without_rows_needs_none(paper, other) -> None:
 
 @pytest.fixture(scope="module")
 def strong() -> dpmpn.Reasoner:
-    config = dpmpn.Config().replace(model="strong", **TINY)
-    if len(build_network(3, 2, config.model, seed=0).entities):
-        pytest.skip("there is no model without rows of entities yet")
     reasoner = dpmpn.Reasoner(model="strong", **TINY)
     return reasoner.fit(dpmpn.dataset_from_tuples([*FAMILY, *AUNTS], name="family"))
 

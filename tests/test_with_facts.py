@@ -13,7 +13,14 @@ from dpmpn.model.engine import Engine
 from dpmpn.model.network import build_network
 
 TINY = dict(
-    n_dims=6, n_dims_att=4, n_steps_in_agnn=3, n_steps_in_ignn=1, batch_size=10, threads=1, n_epochs=1
+    model="paper",
+    n_dims=6,
+    n_dims_att=4,
+    n_steps_in_agnn=3,
+    n_steps_in_ignn=1,
+    batch_size=10,
+    threads=1,
+    n_epochs=1,
 )
 TRAIN = [
     *((f"child{i}", "mother", f"mother{i}") for i in range(8)),

@@ -13,7 +13,18 @@ FACTS = [
     *((f"child{i}", "father", f"father{i}") for i in range(6)),
 ]
 SETTINGS = [
-    *("--n-dims", "6", "--n-dims-att", "4", "--n-steps-in-agnn", "2", "--n-steps-in-ignn", "1"),
+    *(
+        "--model",
+        "paper",
+        "--n-dims",
+        "6",
+        "--n-dims-att",
+        "4",
+        "--n-steps-in-agnn",
+        "2",
+        "--n-steps-in-ignn",
+        "1",
+    ),
     *("--batch-size", "10", "--threads", "1", "--epochs", "1", "--patience", "none"),
     *("--checkpoint-every-seconds", "0", "--leak-removal", "triples"),
 ]

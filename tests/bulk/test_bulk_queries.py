@@ -35,7 +35,7 @@ QUESTIONS = [
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    settings = {"n_dims": 6, "n_dims_att": 4, "n_steps_in_agnn": 3, "n_steps_in_ignn": 1}
+    settings = {"model": "paper", "n_dims": 6, "n_dims_att": 4, "n_steps_in_agnn": 3, "n_steps_in_ignn": 1}
     out = tmp_path_factory.mktemp("runs") / "family"
     reasoner = Reasoner(**settings, batch_size=10, threads=1, n_epochs=2)
     held_out = [("child6", "father", "father6")], [("child7", "father", "father7")]

@@ -10,7 +10,18 @@ FACTS = [
 ]
 HELD_OUT = {"valid": [("child6", "father", "father6")], "test": [("child7", "father", "father7")]}
 TINY = [
-    *("--n-dims", "6", "--n_dims_att", "4", "--n-steps-in-agnn", "3", "--n-steps-in-ignn", "1"),
+    *(
+        "--model",
+        "paper",
+        "--n-dims",
+        "6",
+        "--n_dims_att",
+        "4",
+        "--n-steps-in-agnn",
+        "3",
+        "--n-steps-in-ignn",
+        "1",
+    ),
     *("--batch-size", "10", "--threads", "1", "--epochs", "2"),
 ]
 

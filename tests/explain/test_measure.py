@@ -32,7 +32,7 @@ TRAIN = [
 HELD_OUT = [("child6", "father", "father6"), ("child7", "father", "father7")]
 NAMES = sorted({name for head, _, tail in TRAIN for name in (head, tail)})
 TINY = dict(
-    n_dims=16, n_dims_att=8, n_steps_in_agnn=3, n_steps_in_ignn=1, batch_size=10, threads=1, n_epochs=8,
+    model="paper", n_dims=16, n_dims_att=8, n_steps_in_agnn=3, n_steps_in_ignn=1, batch_size=10, threads=1, n_epochs=8,
     learning_rate=0.02,
 )  # fmt: skip
 

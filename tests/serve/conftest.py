@@ -16,6 +16,7 @@ FACTS = [
     ("a/b c", "mother", "<i>Zoë</i>"),
 ]
 TINY = {
+    "model": "paper",
     "n_dims": 6,
     "n_dims_att": 4,
     "n_steps_in_agnn": 3,

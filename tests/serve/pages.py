@@ -33,6 +33,7 @@ LABELS = [
     ("f7", "Father 7", "whom no fact calls the father"),
 ]
 TINY = {
+    "model": "paper",
     "n_dims": 6,
     "n_dims_att": 4,
     "n_steps_in_agnn": 3,

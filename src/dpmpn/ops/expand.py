@@ -146,6 +146,21 @@ def find_pairs(edge_offsets, edge_relation):
     return pair_offsets[: n_pairs + 1].copy(), pair_from[:n_pairs].copy()
 
 
+@njit(nogil=True, cache=True)
+def number_used(values, n_values):
+    """The distinct values below `n_values`, in the order they are first met, and each value's number among them."""
+    number = np.full(n_values, -1, np.int32)
+    used, numbers = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
+    n = 0
+    for i in range(len(values)):
+        if number[values[i]] < 0:
+            number[values[i]] = n
+            used[n] = values[i]
+            n += 1
+        numbers[i] = number[values[i]]
+    return used[:n].copy(), numbers
+
+
 @njit(nogil=True, cache=True, inline="always")
 def _probe(keys, key):
     """The place of `key` in an open-addressing table, or the free place (-1) where it belongs."""

@@ -12,7 +12,7 @@ _BYTES_TO_TRAIN = 4 * 4  # of each value: itself, two moments and a gradient
 def least_values(graph: KnowledgeGraph, model: ModelConfig) -> int:
     """A lower bound of a network's number of values: the tables it has, and a matrix of each width."""
     if model.model == "strong":  # no entity table
-        return model.n_dims**2
+        return (4 + model.n_steps_in_agnn) * graph.n_relations * model.n_dims + model.n_dims**2
     return (graph.n_entities + graph.n_relations + 1) * model.n_dims + model.n_dims**2 + model.n_dims_att**2
 
 

@@ -13,7 +13,7 @@ from dpmpn.model.strong.reached import Reached
 from dpmpn.model.strong.softmax import probabilities
 from dpmpn.model.strong.trace import StepRecord, contributions, fill_trace
 from dpmpn.model.trace import ReasoningTrace
-from dpmpn.ops.expand import find_pairs
+from dpmpn.ops.expand import find_pairs, number_used
 from dpmpn.ops.gate import gate, gated, receive
 from dpmpn.ops.normalise import updated
 from dpmpn.ops.pool import RowPool
@@ -76,10 +76,14 @@ class FastSteps:
         rows = torch.from_numpy(self.visited.row[from_place])
         pair_offsets, pair_from = find_pairs(scan.edge_offsets, scan.edge_relation)
         pair_relation = scan.edge_relation[pair_offsets[:-1]].astype(np.int64)
-        pair_row = scan.from_query[pair_from] * (self.network.n_relations + 1) + pair_relation
+        used, pair_row = number_used(
+            scan.from_query[pair_from] * (self.network.n_relations + 1) + pair_relation,
+            len(self.batch) * (self.network.n_relations + 1),
+        )
+        of_query, of_relation = (torch.from_numpy(x) for x in np.divmod(used, self.network.n_relations + 1))
         state_row = np.where(scan.slot_visited >= 0, self.visited.row[scan.slot_visited], -1)
         sent = self.states.read(rows) @ step.send
-        relation = self.network.relation_vectors(step, self.query, self.asked)
+        relation = self.network.relation_vectors(step, self.query, self.asked, of_query, of_relation)
         attention = self.attention.read(rows)
         received = receive(
             self.states,
@@ -134,7 +138,9 @@ class FastSteps:
         kinds = profiles.without(self.batch.removed)
         of_query = np.repeat(np.arange(len(self.batch)), np.diff(visited.offsets))
         of_kind = kinds.of_entity[visited.node]
-        prior = sparse_product(kinds.features, network.prior_rows(self.asked).t())  # kinds x queries
+        prior = sparse_product(
+            kinds.features, network.prior_rows(self.query, self.asked).t()
+        )  # kinds x queries
         logits = scored(
             self.states.read(torch.from_numpy(visited.row)) @ network.read_state,
             self.query @ network.read_query + network.read_bias,

@@ -30,7 +30,9 @@ class Step(nn.Module):
         )  # what the relation asked and its inverse add, whichever they are
         self.send = _random(n_dims, 2 * n_dims, scale=unit)
         self.change = _random(3 * n_dims + 1, n_dims, scale=unit / math.sqrt(2))
-        self.change.data[2 * n_dims :] = 0.0  # mean and number of messages: where messages are few, they only repeat
+        self.change.data[2 * n_dims :] = (
+            0.0  # mean and number of messages: where messages are few, they only repeat
+        )
         self.change_query = _random(n_dims, n_dims, scale=0.3 * unit)
         self.norm_weight = nn.Parameter(torch.ones(n_dims))
         self.norm_bias = nn.Parameter(torch.zeros(n_dims))
@@ -57,7 +59,7 @@ class StrongNetwork(nn.Module):
         self.read_bias = nn.Parameter(torch.zeros(hidden))
         self.read_weight = _random(hidden, scale=1 / math.sqrt(hidden))
         self.read_weight_query = _random(dims, hidden, scale=1 / math.sqrt(dims * hidden))
-        self.prior = nn.Parameter(torch.zeros(n_relations, features))
+        self.prior = nn.Parameter(torch.zeros(features, dims))
         # Of the relation asked and its inverse, whichever they are: whether an entity has it, and how often.
         self.prior_asked = nn.Parameter(torch.zeros(4))
         self.visited = nn.Parameter(torch.full((n_relations,), 3.0))  # how much likelier a visited entity is
@@ -67,19 +69,20 @@ class StrongNetwork(nn.Module):
         """Every parameter but the entity table."""
         return {name: p for name, p in self.named_parameters() if name != "entities"}
 
-    def relation_vectors(self, step: Step, query: Tensor, asked: Tensor) -> Tensor:
-        """What each relation adds to value and gate, for each query: (queries * (relations + 1)) x 2 n_dims."""
+    def relation_vectors(
+        self, step: Step, query: Tensor, asked: Tensor, of_query: Tensor, relation: Tensor
+    ) -> Tensor:
+        """What some relations add to value and gate of a message, each for one of the queries: rows x 2 n_dims."""
+        vectors = step.relation[relation]
         if self.config.relation_vectors == "plain":
-            return step.relation.expand(len(query), -1, -1).flatten(0, 1)
-        hidden = torch.relu((self.relations @ step.relation_in) + (query @ step.query_in)[:, None])
-        vectors = hidden @ step.relation_out + step.relation
-        row, which = (asked >= 0).nonzero(as_tuple=True)
-        place = row * (self.n_relations + 1) + asked[row, which]
-        return vectors.flatten(0, 1).index_add(0, place, step.asked[which])
+            return vectors
+        hidden = (self.relations @ step.relation_in)[relation] + (query @ step.query_in)[of_query]
+        is_asked = (asked[of_query] == relation[:, None]).to(vectors.dtype)  # rows x 2
+        return vectors + torch.relu(hidden) @ step.relation_out + is_asked @ step.asked
 
-    def prior_rows(self, asked: Tensor) -> Tensor:
+    def prior_rows(self, query: Tensor, asked: Tensor) -> Tensor:
         """What each feature of a profile adds to the logit of an entity, for each query: queries x features."""
-        rows = self.prior[asked[:, 0]]
+        rows = query @ self.prior.t()
         row, which = (asked >= 0).nonzero(as_tuple=True)
         for part in range(2):  # whether it has it, and how often
             place = row * rows.shape[1] + part * self.n_relations + asked[row, which]

@@ -80,8 +80,8 @@ def messages(
     edges: Edges,
 ) -> Tensor:
     """attention * (W1 h + v(r, q)) * gate(W2 h + g(r, q)) for each edge."""
-    row = from_query[edges.sender] * (network.n_relations + 1) + edges.relation
-    both = state[edges.sender] @ step.send + network.relation_vectors(step, query, asked)[row]
+    relation = network.relation_vectors(step, query, asked, from_query[edges.sender], edges.relation)
+    both = state[edges.sender] @ step.send + relation
     return gated(both, attention[edges.sender, None])
 
 
@@ -114,7 +114,7 @@ def read_out(
         query
     )  # entities x features
     asked = asked_relations(batch.relations, graph.inverse).to(device)
-    logits = network.prior_rows(asked) @ profile.t()  # queries x entities
+    logits = network.prior_rows(query, asked) @ profile.t()  # queries x entities
     of_query, node = visited // n_entities, visited % n_entities
     hidden = torch.relu(
         states @ network.read_state
