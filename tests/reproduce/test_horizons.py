@@ -38,7 +38,7 @@ def test_each_value_is_trained_once_and_the_standard_is_shared(preset):
 
 def test_questions_are_asked_with_the_horizon_of_the_training(monkeypatch):
     dataset = dataset_named("countries")
-    monkeypatch.setattr("dpmpn.reproduce.settings.suitable_config", lambda _: (load_preset("wn18rr"), []))
+    monkeypatch.setattr("dpmpn.reproduce.settings.suitable_config", lambda *_: (load_preset("wn18rr"), []))
     assert config_for(FULL, dataset, 0).asking_horizon() == Horizon(40, 200, 400)
     assert standard_config(FULL, dataset, 0).asking_horizon() == Horizon(20, 200, 200)
 
