@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
@@ -73,30 +74,8 @@ class FastSteps:
             self._step(step, self._attended_to(scan, frontier, number), frontier.slot, number)
 
     def _step(self, step: Step, scan: Scan, from_place: np.ndarray, number: int) -> None:
-        rows = torch.from_numpy(self.visited.row[from_place])
-        pair_offsets, pair_from = find_pairs(scan.edge_offsets, scan.edge_relation)
-        pair_relation = scan.edge_relation[pair_offsets[:-1]].astype(np.int64)
-        used, pair_row = number_used(
-            scan.from_query[pair_from] * (self.network.n_relations + 1) + pair_relation,
-            len(self.batch) * (self.network.n_relations + 1),
-        )
-        of_query, of_relation = (torch.from_numpy(x) for x in np.divmod(used, self.network.n_relations + 1))
-        state_row = np.where(scan.slot_visited >= 0, self.visited.row[scan.slot_visited], -1)
-        sent = self.states.read(rows) @ step.send
-        relation = self.network.relation_vectors(step, self.query, self.asked, of_query, of_relation)
-        attention = self.attention.read(rows)
-        received = receive(
-            self.states,
-            state_row,
-            sent,
-            relation,
-            attention,
-            (pair_offsets, pair_from, pair_row),
-            scan.edge_slot,
-        )
-        if self.records is not None:
-            message = gated(sent[pair_from] + relation[pair_row], attention[pair_from])
-            self.records.append(StepRecord(scan, self.visited, from_place, message, pair_offsets, received))
+        """Messages along the edges of a scan, and new states and attention of all that they lead to."""
+        received = self._received(step, scan, from_place)
         new = updated(
             received, received @ step.change, self.query @ step.change_query, scan.slot_query,
             step.norm_weight, step.norm_bias,
@@ -112,6 +91,27 @@ class FastSteps:
         self.scores = np.concatenate([self.scores, attention.detach().numpy()])
         everyone = np.arange(scan.n_slots)
         self.visited = self.visited.after(scan, everyone, first + everyone, number)
+
+    def _received(self, step: Step, scan: Scan, from_place: np.ndarray) -> Tensor:
+        """What each slot has of its in-edges; a message is made once per sender and relation."""
+        rows = torch.from_numpy(self.visited.row[from_place])
+        pair_offsets, pair_from = find_pairs(scan.edge_offsets, scan.edge_relation)
+        pair_relation = scan.edge_relation[pair_offsets[:-1]].astype(np.int64)
+        used, pair_row = number_used(
+            scan.from_query[pair_from] * (self.network.n_relations + 1) + pair_relation,
+            len(self.batch) * (self.network.n_relations + 1),
+        )
+        of_query, of_relation = (torch.from_numpy(x) for x in np.divmod(used, self.network.n_relations + 1))
+        state_row = np.where(scan.slot_visited >= 0, self.visited.row[scan.slot_visited], -1)
+        sent = self.states.read(rows) @ step.send
+        relation = self.network.relation_vectors(step, self.query, self.asked, of_query, of_relation)
+        attention = self.attention.read(rows)
+        pairs = (pair_offsets, pair_from, pair_row)
+        received = receive(self.states, state_row, sent, relation, attention, pairs, scan.edge_slot)
+        if self.records is not None:
+            message = gated(sent[pair_from] + relation[pair_row], attention[pair_from])
+            self.records.append(StepRecord(scan, self.visited, from_place, message, pair_offsets, received))
+        return received
 
     def _next_frontier(self, number: int) -> Frontier:
         """The best of all visited nodes."""
@@ -138,9 +138,8 @@ class FastSteps:
         kinds = profiles.without(self.batch.removed)
         of_query = np.repeat(np.arange(len(self.batch)), np.diff(visited.offsets))
         of_kind = kinds.of_entity[visited.node]
-        prior = sparse_product(
-            kinds.features, network.prior_rows(self.query, self.asked).t()
-        )  # kinds x queries
+        prior_rows = network.prior_rows(self.query, self.asked)
+        prior = sparse_product(kinds.features, prior_rows.t())  # kinds x queries
         logits = scored(
             self.states.read(torch.from_numpy(visited.row)) @ network.read_state,
             self.query @ network.read_query + network.read_bias,

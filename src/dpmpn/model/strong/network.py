@@ -25,14 +25,12 @@ class Step(nn.Module):
         self.relation_in = _random(n_dims, 2 * n_dims, scale=unit)
         self.query_in = _random(n_dims, 2 * n_dims, scale=unit)
         self.relation_out = _random(2 * n_dims, 2 * n_dims, scale=unit / math.sqrt(2))
-        self.asked = _random(
-            2, 2 * n_dims, scale=0.3
-        )  # what the relation asked and its inverse add, whichever they are
+        # What the relation asked and its inverse add, whichever they are.
+        self.asked = _random(2, 2 * n_dims, scale=0.3)
         self.send = _random(n_dims, 2 * n_dims, scale=unit)
         self.change = _random(3 * n_dims + 1, n_dims, scale=unit / math.sqrt(2))
-        self.change.data[2 * n_dims :] = (
-            0.0  # mean and number of messages: where messages are few, they only repeat
-        )
+        # Mean and number of messages only repeat the sum where messages are few: their use is to be learnt.
+        self.change.data[2 * n_dims :] = 0.0
         self.change_query = _random(n_dims, n_dims, scale=0.3 * unit)
         self.norm_weight = nn.Parameter(torch.ones(n_dims))
         self.norm_bias = nn.Parameter(torch.zeros(n_dims))
