@@ -45,9 +45,8 @@ def contributions(
         slot = torch.from_numpy(record.scan.edge_slot)
         pair = torch.from_numpy(np.repeat(np.arange(len(record.message)), np.diff(record.pair_offsets)))
         count = torch.bincount(slot, minlength=len(gradient))[:, None]
-        by_sum = (
-            gradient[:, width : 2 * width] + gradient[:, 2 * width : 3 * width] / count
-        )  # and by the mean
+        # A message is in the sum and, divided by their number, in the mean.
+        by_sum = gradient[:, width : 2 * width] + gradient[:, 2 * width : 3 * width] / count
         edge = (record.message.detach()[pair] * by_sum[slot]).sum(1)
         earlier = (record.received.detach()[:, :width] * gradient[:, :width]).sum(1)
         found.append((edge.clamp(min=0).numpy(), earlier.clamp(min=0).numpy()))
@@ -94,9 +93,8 @@ def _traced(
     n_before, lengths = len(before.node), np.diff(scan.edge_offsets)
     slot_place, is_loop = _slot_places(scan, before, after), scan.edge_relation == self_loop
     sender = np.repeat(record.from_place, lengths)
-    kept = np.ones(
-        n_before
-    )  # by place before the step: what the earlier state brought, all where no message came
+    # By place before the step: what the earlier state brought, which is all where no message came.
+    kept = np.ones(n_before)
     seen = scan.slot_visited >= 0
     kept[scan.slot_visited[seen]] = earlier[seen]
     edge = np.maximum(edge + is_loop * kept[sender], _LEAST)
