@@ -68,7 +68,7 @@ class Engine:
         return join_answers([answer]), trace
 
     def gradients(self, batch: QueryBatch, targets: Targets) -> Gradients:
-        """Mean of -log(a^T[target] + 1e-20) over all targets of the batch, and its gradients."""
+        """The mean loss over all targets of the batch, as its model defines it, and its gradients."""
         return sum_gradients(self._run(batch, self.config.horizon, targets))
 
     def usage(self) -> Usage:

@@ -363,7 +363,7 @@ def _adopt(run: RunFolder, config: Config) -> None:
         ("training", "joint_targets"),
         ("training", "joined_share"),
         ("training", "weight_average"),
-    ]  # what a position counts
+    ]  # what weights, averages and positions belong to
     for section, key in fixed:
         if before[section][key] != now[section][key]:
             raise RunError(
