@@ -7,7 +7,7 @@ import numpy as np
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.model.batch import QueryBatch
-from dpmpn.ops.expand import NO_LIMIT, expand, hash_scores, merge_visited, relabel, select_top
+from dpmpn.ops.expand import NO_LIMIT, expand, hash_scores, keep_edges, merge_visited, relabel, select_top
 
 ATTENTION_FLOOR = 1e-20  # nodes at or below it are not attended from or to
 
@@ -89,18 +89,20 @@ class Scan:
         """Number of scanned nodes."""
         return len(self.slot_node)
 
-    def within(self, slots: np.ndarray) -> "Scan":
-        """The same without the nodes that are not among these slots, ascending, and without the edges to them."""
+    def within(self, slots: np.ndarray) -> tuple["Scan", np.ndarray]:
+        """The same without the nodes that are not among these slots, ascending, and without the edges to them.
+
+        Also how many edges are left before each of the edges there were, and in all.
+        """
         place = np.full(self.n_slots, -1, np.int64)
         place[slots] = np.arange(len(slots))
-        kept = place[self.edge_slot] >= 0
-        return Scan(
-            self.from_query, self.from_node, place[self.from_slot],
-            np.concatenate([[0], np.cumsum(kept)])[self.edge_offsets],
-            self.edge_relation[kept], self.edge_tail[kept], place[self.edge_slot[kept]],
+        before, *edges = keep_edges(place, self.edge_relation, self.edge_tail, self.edge_slot)
+        scan = Scan(
+            self.from_query, self.from_node, place[self.from_slot], before[self.edge_offsets], *edges,
             np.searchsorted(slots, self.slot_offsets), self.slot_query[slots], self.slot_node[slots],
             self.slot_visited[slots],
         )  # fmt: skip
+        return scan, before
 
 
 def expand_frontier(

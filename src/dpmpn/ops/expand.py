@@ -147,6 +147,25 @@ def find_pairs(edge_offsets, edge_relation):
 
 
 @njit(nogil=True, cache=True)
+def keep_edges(place, edge_relation, edge_tail, edge_slot):
+    """The edges to slots that have a place, with it as their slot.
+
+    Returns how many are left before each edge, and before the end, and their relations, tails and slots.
+    """
+    before = np.empty(len(edge_slot) + 1, np.int64)
+    relation, tail = np.empty_like(edge_relation), np.empty_like(edge_tail)
+    slot = np.empty_like(edge_slot)
+    n = 0
+    for e in range(len(edge_slot)):
+        before[e] = n
+        if place[edge_slot[e]] >= 0:
+            relation[n], tail[n], slot[n] = edge_relation[e], edge_tail[e], place[edge_slot[e]]
+            n += 1
+    before[len(edge_slot)] = n
+    return before, relation[:n], tail[:n], slot[:n]
+
+
+@njit(nogil=True, cache=True)
 def number_used(values, n_values):
     """The distinct values below `n_values`, in the order they are first met, and each value's number among them."""
     number = np.full(n_values, -1, np.int32)

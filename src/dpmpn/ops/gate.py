@@ -17,20 +17,18 @@ def gate(x: Tensor) -> Tensor:
     return (1 + x / (1 + x.abs())) / 2
 
 
-def gated(both: Tensor, attention: Tensor) -> Tensor:
-    """attention * value * gate of messages, whose values and gates stand side by side."""
-    value, opened = both.chunk(2, 1)
-    return attention * value * gate(opened)
+def gated(both: Tensor, flow: Tensor) -> Tensor:
+    """flow * value * gate of messages: values and gates are the columns before the flow's own, if it has one."""
+    width = both.shape[1] // 2
+    return flow * both[:, :width] * gate(both[:, width : 2 * width])
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _gated_forward(
-    states, rows, sent, relation, attention, pair_offsets, pair_from, pair_row, edge_slot, out
-):
-    """For each slot: its state, zeros where it has none; sum and mean of its messages; the log of their number."""
+def _gated_forward(states, rows, sent, relation, flow, pair_offsets, pair_from, pair_row, edge_slot, out):
+    """For each slot: its state, or zeros; sum and mean of its messages; the logs of their number and flow."""
     width = states.shape[1]
     half, one = out.dtype.type(0.5), out.dtype.type(1)
-    count = np.zeros(len(rows), np.int64)
+    count, inflow = np.zeros(len(rows), np.int64), np.zeros(len(rows), out.dtype)
     for s in range(len(rows)):
         row = out[s]
         if rows[s] >= 0:
@@ -44,13 +42,16 @@ def _gated_forward(
             row[width + k] = 0
     message = np.empty(width, out.dtype)
     for p in range(len(pair_from)):
-        x, r, a = sent[pair_from[p]], relation[pair_row[p]], half * attention[pair_from[p]]
+        if pair_offsets[p] == pair_offsets[p + 1]:
+            continue
+        x, r, f = sent[pair_from[p]], relation[pair_row[p]], half * flow[p]
         for k in range(width):
             y = x[width + k] + r[width + k]
-            message[k] = a * (x[k] + r[k]) * (one + y / (one + abs(y)))
+            message[k] = f * (x[k] + r[k]) * (one + y / (one + abs(y)))
         for e in range(pair_offsets[p], pair_offsets[p + 1]):
             row = out[edge_slot[e]]
             count[edge_slot[e]] += 1
+            inflow[edge_slot[e]] += flow[p]
             for k in range(width):
                 row[width + k] += message[k]
     for s in range(len(rows)):
@@ -59,88 +60,104 @@ def _gated_forward(
         for k in range(width):
             row[2 * width + k] = share * row[width + k]
         row[3 * width] = np.log(out.dtype.type(count[s]))
-    return count
+        row[3 * width + 1] = np.log(inflow[s])
+    return count, inflow
 
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _gated_backward(
-    gradient, count, rows, dstates, sent, dsent, relation, drelation, attention, dattention,
+    gradient, count, inflow, rows, dstates, sent, dsent, relation, drelation, flow, dflow,
     pair_offsets, pair_from, pair_row, edge_slot,
 ):  # fmt: skip
     """Add the gradient of `_gated_forward` to the gradients of what it read."""
-    width = gradient.shape[1] // 3
+    width = dstates.shape[1]
     half, one = gradient.dtype.type(0.5), gradient.dtype.type(1)
-    summed = np.empty((len(rows), width), gradient.dtype)
+    summed, dinflow = np.empty((len(rows), width), gradient.dtype), np.empty(len(rows), gradient.dtype)
     for s in range(len(rows)):
         row, both = gradient[s], summed[s]
         share = one / gradient.dtype.type(count[s])
         for k in range(width):  # the sum is in the mean, too
             both[k] = row[width + k] + share * row[2 * width + k]
+        dinflow[s] = row[3 * width + 1] / inflow[s]
         if rows[s] >= 0:
             state = dstates[rows[s]]
             for k in range(width):
                 state[k] += row[k]
     total = np.empty(width, gradient.dtype)
     for p in range(len(pair_from)):
+        if pair_offsets[p] == pair_offsets[p + 1]:
+            continue
         for k in range(width):
             total[k] = 0
+        df = gradient.dtype.type(0)
         for e in range(pair_offsets[p], pair_offsets[p + 1]):
             row = summed[edge_slot[e]]
+            df += dinflow[edge_slot[e]]
             for k in range(width):
                 total[k] += row[k]
         i, j = pair_from[p], pair_row[p]
-        x, r, dx, dr, a = sent[i], relation[j], dsent[i], drelation[j], half * attention[i]
-        da = gradient.dtype.type(0)
+        x, r, dx, dr, f = sent[i], relation[j], dsent[i], drelation[j], half * flow[p]
+        along = gradient.dtype.type(0)
         for k in range(width):
             y = x[width + k] + r[width + k]
             value, below = x[k] + r[k], one / (one + abs(y))
             opened = one + y * below
-            da += total[k] * value * opened
-            dvalue = a * total[k] * opened
-            dgate = a * total[k] * value * below * below
+            along += total[k] * value * opened
+            dvalue = f * total[k] * opened
+            dgate = f * total[k] * value * below * below
             dx[k] += dvalue
             dr[k] += dvalue
             dx[width + k] += dgate
             dr[width + k] += dgate
-        dattention[i, 0] += half * da
+        dflow[p] = df + half * along
+
+
+@njit(nogil=True, cache=True)
+def inflows(n_slots, flow, pair_offsets, edge_slot):
+    """The attention that flows into each slot."""
+    into = np.zeros(n_slots, flow.dtype)
+    for p in range(len(flow)):
+        for e in range(pair_offsets[p], pair_offsets[p + 1]):
+            into[edge_slot[e]] += flow[p]
+    return into
 
 
 class _Gated(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, token, rows, sent, relation, attention, pairs, edge_slot, pool):
-        out = sent.new_empty(len(rows), 3 * pool.values.shape[1] + 1)
-        arrays = [x.numpy() for x in (sent, relation, attention[:, 0])]
-        ctx.count = _gated_forward(pool.values.numpy(), rows, *arrays, *pairs, edge_slot, out.numpy())
-        ctx.save_for_backward(sent, relation, attention)
+    def forward(ctx, token, rows, sent, relation, flow, pairs, edge_slot, pool):
+        out = sent.new_empty(len(rows), 3 * pool.values.shape[1] + 2)
+        arrays = [x.numpy() for x in (sent, relation, flow)]
+        ctx.sums = _gated_forward(pool.values.numpy(), rows, *arrays, *pairs, edge_slot, out.numpy())
+        ctx.save_for_backward(sent, relation, flow)
         ctx.rows, ctx.pairs, ctx.edge_slot, ctx.pool = rows, pairs, edge_slot, pool
         return out
 
     @staticmethod
     def backward(ctx, gradient):
-        sent, relation, attention = ctx.saved_tensors
-        dsent, drelation, dattention = (torch.zeros_like(x) for x in (sent, relation, attention))
+        sent, relation, flow = ctx.saved_tensors
+        dsent, drelation, dflow = (torch.zeros_like(x) for x in (sent, relation, flow))
         _gated_backward(
-            gradient.contiguous().numpy(), ctx.count, ctx.rows, ctx.pool.gradients.numpy(),
-            sent.numpy(), dsent.numpy(), relation.numpy(), drelation.numpy(),
-            attention[:, 0].numpy(), dattention.numpy(), *ctx.pairs, ctx.edge_slot,
+            gradient.contiguous().numpy(), *ctx.sums, ctx.rows, ctx.pool.gradients.numpy(),
+            sent.numpy(), dsent.numpy(), relation.numpy(), drelation.numpy(), flow.numpy(), dflow.numpy(),
+            *ctx.pairs, ctx.edge_slot,
         )  # fmt: skip
-        return gradient.new_zeros(()), None, dsent, drelation, dattention, None, None, None
+        return gradient.new_zeros(()), None, dsent, drelation, dflow, None, None, None
 
 
 def receive(
     states: RowPool,
     rows: np.ndarray,  # slots: the row of each one's state, -1 for none
-    sent: Tensor,  # senders x 2 n_dims: what a sender's state adds to the value and to the gate
-    relation: Tensor,  # rows x 2 n_dims: what a relation adds to them
-    attention: Tensor,  # senders x 1
+    sent: Tensor,  # senders x (2 n_dims or more): what a sender's state adds to the value and to the gate
+    relation: Tensor,  # rows x as many: what a relation adds to them
+    flow: Tensor,  # pairs: the attention that flows along each of its edges
     pairs: tuple[
         np.ndarray, np.ndarray, np.ndarray
     ],  # offsets of each pair's edges, its sender, its relation's row
     edge_slot: np.ndarray,
 ) -> Tensor:
-    """What each slot has of its in-edges: slots x (3 n_dims + 1).
+    """What each slot has of its in-edges: slots x (3 n_dims + 2).
 
-    Its state; the sum and the mean of the messages, attention * value * gate; and the logarithm of their number. The
-    sum tells how much speaks for a node, the mean what does.
+    Its state; the sum and the mean of the messages, flow * value * gate; and the logarithms of their number and of the
+    sum of their flows. The sum tells how much speaks for a node, the mean what does.
     """
-    return _Gated.apply(states.token, rows, sent, relation, attention, pairs, edge_slot, states)
+    return _Gated.apply(states.token, rows, sent, relation, flow, pairs, edge_slot, states)

@@ -6,7 +6,7 @@ import torch
 from torch.autograd import gradcheck
 from torch.nn.functional import layer_norm
 
-from dpmpn.ops.gate import gate, gated, receive
+from dpmpn.ops.gate import gate, gated, inflows, receive
 from dpmpn.ops.normalise import updated
 from dpmpn.ops.pool import RowPool
 from dpmpn.ops.score import scored
@@ -41,28 +41,35 @@ def test_the_gate_rises_from_0_to_1():
     )
 
 
-def received(states, sent, relation, attention):
+def received(states, sent, relation, flow):
     pool = RowPool(WIDTH, states.dtype, capacity=1)
     pool.clear(differentiable=True)
     pool.append(states)
-    return receive(pool, STATE_ROWS, sent, relation, attention, PAIRS, EDGE_SLOT)
+    return receive(pool, STATE_ROWS, sent, relation, flow, PAIRS, EDGE_SLOT)
 
 
-def plainly_received(states, sent, relation, attention):
+def plainly_received(states, sent, relation, flow):
     at = torch.from_numpy(STATE_ROWS)
     old = torch.where((at >= 0)[:, None], states[at.clamp(min=0)], torch.zeros(1, dtype=states.dtype))
     pair = np.repeat(np.arange(len(PAIRS[1])), np.diff(PAIRS[0]))
     sender, row = torch.from_numpy(PAIRS[1][pair]), torch.from_numpy(PAIRS[2][pair])
+    slot, flow = torch.from_numpy(EDGE_SLOT), flow[torch.from_numpy(pair), None]
     both = sent[sender] + relation[row]
-    value, opened = both[:, :WIDTH], both[:, WIDTH:]
-    message = attention[sender] * value * (1 + opened / (1 + opened.abs())) / 2
-    total = torch.zeros_like(old).index_add(0, torch.from_numpy(EDGE_SLOT), message)
+    value, opened = both[:, :WIDTH], both[:, WIDTH : 2 * WIDTH]
+    message = flow * value * (1 + opened / (1 + opened.abs())) / 2
+    total, inflow = (x.new_zeros(len(old), x.shape[1]).index_add(0, slot, x) for x in (message, flow))
     count = torch.from_numpy(np.bincount(EDGE_SLOT)).to(states)[:, None]
-    return torch.cat([old, total, total / count, count.log()], 1)
+    return torch.cat([old, total, total / count, count.log(), inflow.log()], 1)
 
 
 def messages(rng):
-    return leaf(rng, 3, WIDTH), leaf(rng, 3, 2 * WIDTH), leaf(rng, 5, 2 * WIDTH), leaf(rng, 3, 1)
+    flow = torch.from_numpy(rng.uniform(0.1, 1, len(PAIRS[1]))).requires_grad_()
+    return leaf(rng, 3, WIDTH), leaf(rng, 3, 2 * WIDTH + 1), leaf(rng, 5, 2 * WIDTH + 1), flow
+
+
+def test_flows_add_up():
+    flow = np.array([0.5, 0.25, 1.0, 0.125])  # the third pair has no edge
+    assert inflows(5, flow, PAIRS[0], EDGE_SLOT).tolist() == [0.625, 0.25, 0.125, 0.5, 0.125]
 
 
 def test_messages():
@@ -77,7 +84,7 @@ def test_gradients_of_messages():
 
 
 def update_inputs(rng):
-    shapes = (6, 3 * WIDTH + 1), (6, WIDTH), (3, WIDTH), (WIDTH,), (WIDTH,)
+    shapes = (6, 3 * WIDTH + 2), (6, WIDTH), (3, WIDTH), (WIDTH,), (WIDTH,)
     return tuple(leaf(rng, *shape) for shape in shapes)
 
 

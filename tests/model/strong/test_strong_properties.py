@@ -24,6 +24,7 @@ from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.model.engine import Engine
 from dpmpn.model.frontier import STRATEGIES
 from dpmpn.model.strong.fast import DIGITS, FastSteps, Workspace
+from dpmpn.model.strong.profiles import Profiles
 
 SEEDS, STRATEGY = st.integers(0, 10_000), st.sampled_from(sorted(STRATEGIES))
 NARROW = {"max_attending_from_per_step": 3, "max_sampling_per_node": 5, "max_attending_to_per_step": 7}
@@ -71,11 +72,12 @@ def one_edge_per_relation(rng, n_entities, n_relations):
 
 def has_ties(engine, batch, horizon):
     """Whether two states of a query scored alike at any time."""
+    network, graph = engine.network, engine.graph
     with torch.no_grad():
-        steps = FastSteps(engine.network, engine.graph, batch, horizon, Workspace(engine.network))
+        steps = FastSteps(network, graph, batch, horizon, Workspace(network), Profiles(graph))
         steps.run()
-    # Rows of states are those of the batch's queries, then of each step's nodes: one query here.
-    scores = steps.scores.round(DIGITS)
+    # Rows of states are those of the batch's one query, of the kinds, then of each step's nodes.
+    scores = np.delete(steps.scores, slice(1, 1 + len(steps.kinds.sizes))).round(DIGITS)
     return len(np.unique(scores)) < len(scores)
 
 

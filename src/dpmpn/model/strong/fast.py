@@ -15,7 +15,7 @@ from dpmpn.model.strong.softmax import probabilities
 from dpmpn.model.strong.trace import StepRecord, contributions, fill_trace
 from dpmpn.model.trace import ReasoningTrace
 from dpmpn.ops.expand import find_pairs, number_used
-from dpmpn.ops.gate import gate, gated, receive
+from dpmpn.ops.gate import gate, gated, inflows, receive
 from dpmpn.ops.normalise import updated
 from dpmpn.ops.pool import RowPool
 from dpmpn.ops.score import scored
@@ -48,6 +48,7 @@ class FastSteps:
         batch: QueryBatch,
         horizon: Horizon,
         workspace: Workspace,
+        profiles: Profiles,
     ) -> None:
         self.network, self.graph, self.batch, self.horizon = network, graph, batch, horizon
         workspace.clear(torch.is_grad_enabled())
@@ -55,13 +56,19 @@ class FastSteps:
         self.relation_of = torch.from_numpy(batch.relations)
         self.asked = asked_relations(batch.relations, graph.inverse)
         self.query = network.queries[self.relation_of]  # queries x n_dims
+        self.kinds = profiles.without(batch.removed)
+        prior = network.prior_rows(self.query, self.asked)  # queries x features
+        self.prior = sparse_product(self.kinds.features, prior.t())  # kinds x queries
         n = len(batch)
-        self.states.append(self.query)
-        self.attention.append(self.query.new_ones(n, 1))
+        begin = sparse_product(self.kinds.features, network.profile_state)  # kinds x n_dims
+        at_heads = torch.from_numpy(self.kinds.of_entity[batch.heads])
+        self.states.append(self.query + begin.index_select(0, at_heads))
+        self.begin_row = self.states.append(begin)
+        self.attention.append(self.query.new_ones(n + len(begin), 1))
         self.visited = Visited(
             np.arange(n + 1), batch.heads.astype(np.int32), np.arange(n), np.zeros(n, np.int64)
         )
-        self.scores = np.ones(n, self.query.detach().numpy().dtype)  # by row of the states
+        self.scores = np.ones(n + len(begin), self.query.detach().numpy().dtype)  # by row of the states
         self.records: list[StepRecord] | None = None  # a list where a trace is wanted
 
     def run(self) -> None:
@@ -71,11 +78,11 @@ class FastSteps:
             if number:
                 frontier = self._next_frontier(number)
             scan = expand_frontier(self.graph, self.batch, self.horizon, frontier, self.visited, number)
-            self._step(step, self._attended_to(scan, frontier, number), frontier.slot, number)
+            self._step(step, scan, frontier.slot, number)
 
     def _step(self, step: Step, scan: Scan, from_place: np.ndarray, number: int) -> None:
         """Messages along the edges of a scan, and new states and attention of all that they lead to."""
-        received = self._received(step, scan, from_place)
+        scan, received = self._received(step, scan, from_place, number)
         new = updated(
             received, received @ step.change, self.query @ step.change_query, scan.slot_query,
             step.norm_weight, step.norm_bias,
@@ -86,14 +93,16 @@ class FastSteps:
         )  # fmt: skip
         attention = gate(score + step.score_bias)
         first = self.states.append(new)
-        weight = attention if self.network.config.gates == "on" else torch.ones_like(attention)
-        self.attention.append(weight[:, None])
+        self.attention.append(attention[:, None])
         self.scores = np.concatenate([self.scores, attention.detach().numpy()])
         everyone = np.arange(scan.n_slots)
         self.visited = self.visited.after(scan, everyone, first + everyone, number)
 
-    def _received(self, step: Step, scan: Scan, from_place: np.ndarray) -> Tensor:
-        """What each slot has of its in-edges; a message is made once per sender and relation."""
+    def _received(self, step: Step, scan: Scan, from_place: np.ndarray, number: int) -> tuple[Scan, Tensor]:
+        """What is left of a scan within the attending-to horizon, and what each slot has of its in-edges.
+
+        Message and flow are made once per sender and relation.
+        """
         rows = torch.from_numpy(self.visited.row[from_place])
         pair_offsets, pair_from = find_pairs(scan.edge_offsets, scan.edge_relation)
         pair_relation = scan.edge_relation[pair_offsets[:-1]].astype(np.int64)
@@ -102,16 +111,48 @@ class FastSteps:
             len(self.batch) * (self.network.n_relations + 1),
         )
         of_query, of_relation = (torch.from_numpy(x) for x in np.divmod(used, self.network.n_relations + 1))
-        state_row = np.where(scan.slot_visited >= 0, self.visited.row[scan.slot_visited], -1)
         sent = self.states.read(rows) @ step.send
         relation = self.network.relation_vectors(step, self.query, self.asked, of_query, of_relation)
-        attention = self.attention.read(rows)
+        flow = self._flow(self.attention.read(rows), sent, relation, pair_from, pair_row)
+        slots = self._attended_to(scan, flow.detach().numpy(), pair_offsets, number)
+        if len(slots) < scan.n_slots:
+            scan, before = scan.within(slots)
+            pair_offsets = before[pair_offsets]
+        begin_row = self.begin_row + self.kinds.of_entity[scan.slot_node]
+        state_row = np.where(scan.slot_visited >= 0, self.visited.row[scan.slot_visited], begin_row)
         pairs = (pair_offsets, pair_from, pair_row)
-        received = receive(self.states, state_row, sent, relation, attention, pairs, scan.edge_slot)
+        received = receive(self.states, state_row, sent, relation, flow, pairs, scan.edge_slot)
         if self.records is not None:
-            message = gated(sent[pair_from] + relation[pair_row], attention[pair_from])
-            self.records.append(StepRecord(scan, self.visited, from_place, message, pair_offsets, received))
-        return received
+            message = gated(sent[pair_from] + relation[pair_row], flow[:, None])
+            self.records.append(
+                StepRecord(scan, self.visited, from_place, message, flow, pair_offsets, received)
+            )
+        return scan, received
+
+    def _flow(
+        self, attention: Tensor, sent: Tensor, relation: Tensor, pair_from: np.ndarray, pair_row: np.ndarray
+    ) -> Tensor:
+        """The attention that flows along each edge of a pair: the sender's, as far as the relation lets it."""
+        if self.network.config.gates == "off":
+            return attention.new_ones(len(pair_from))
+        sender, row = torch.from_numpy(pair_from), torch.from_numpy(pair_row)
+        opened = gate(sent[:, -1].index_select(0, sender) + relation[:, -1].index_select(0, row))
+        return attention[:, 0].index_select(0, sender) * opened
+
+    def _attended_to(self, scan: Scan, flow: np.ndarray, pair_offsets: np.ndarray, number: int) -> np.ndarray:
+        """The slots within the attending-to horizon: those that most attention flows to.
+
+        In the last step none of them will be expanded, and they are chosen as answers: with their priors.
+        """
+        pruning, limit = STRATEGIES[self.horizon.strategy], self.horizon.max_attending_to_per_step
+        if pruning.attending_to == "all" or np.diff(scan.slot_offsets).max(initial=0) <= limit:
+            return np.arange(scan.n_slots)
+        scores = inflows(scan.n_slots, flow, pair_offsets, scan.edge_slot)
+        if number == len(self.network.steps) - 1:
+            prior = self.prior.detach().numpy()[self.kinds.of_entity[scan.slot_node], scan.slot_query]
+            logit = np.log(scores) + prior
+            scores = (1 + logit / (1 + np.abs(logit))) / 2  # the same order, and above zero
+        return attending_to(scan, self.batch, self.horizon, scores.round(DIGITS), number)
 
     def _next_frontier(self, number: int) -> Frontier:
         """The best of all visited nodes."""
@@ -122,24 +163,12 @@ class FastSteps:
         query = np.repeat(np.arange(len(self.batch)), np.diff(offsets))
         return Frontier(offsets, query, visited.node[chosen], chosen)
 
-    def _attended_to(self, scan: Scan, frontier: Frontier, number: int) -> Scan:
-        """What is left of a scan within the attending-to horizon: the nodes with the best senders."""
-        pruning, limit = STRATEGIES[self.horizon.strategy], self.horizon.max_attending_to_per_step
-        if pruning.attending_to == "all" or np.diff(scan.slot_offsets).max(initial=0) <= limit:
-            return scan
-        best = np.zeros(scan.n_slots, self.scores.dtype)
-        sender = np.repeat(self.scores[self.visited.row[frontier.slot]], np.diff(scan.edge_offsets))
-        np.maximum.at(best, scan.edge_slot, sender)
-        return scan.within(attending_to(scan, self.batch, self.horizon, best.round(DIGITS), number))
-
-    def read_out(self, profiles: Profiles) -> Reached:
+    def read_out(self) -> Reached:
         """Logits of all visited nodes, and of the kinds of all others."""
         network, visited, relation = self.network, self.visited, self.relation_of
-        kinds = profiles.without(self.batch.removed)
+        kinds, prior = self.kinds, self.prior
         of_query = np.repeat(np.arange(len(self.batch)), np.diff(visited.offsets))
         of_kind = kinds.of_entity[visited.node]
-        prior_rows = network.prior_rows(self.query, self.asked)
-        prior = sparse_product(kinds.features, prior_rows.t())  # kinds x queries
         logits = scored(
             self.states.read(torch.from_numpy(visited.row)) @ network.read_state,
             self.query @ network.read_query + network.read_bias,
@@ -165,9 +194,9 @@ def reach(
     workspace: Workspace,
 ) -> Reached:
     """Run all steps of a batch of queries and read out."""
-    steps = FastSteps(network, graph, batch, horizon, workspace)
+    steps = FastSteps(network, graph, batch, horizon, workspace, profiles)
     steps.run()
-    return steps.read_out(profiles)
+    return steps.read_out()
 
 
 def reach_traced(
@@ -180,10 +209,10 @@ def reach_traced(
 ) -> Reached:
     """The same, with what each step did added to a trace; needs gradients, so it takes two to three times as long."""
     with torch.enable_grad():
-        steps = FastSteps(network, graph, batch, horizon, Workspace(network))
+        steps = FastSteps(network, graph, batch, horizon, Workspace(network), profiles)
         steps.records = []
         steps.run()
-        reached = steps.read_out(profiles)
+        reached = steps.read_out()
         own, _ = probabilities(reached)
         brought = contributions(steps.records, reached.logits, own)
     fill_trace(

@@ -36,10 +36,13 @@ def reach_reference(
     )
     query = network.queries[on.query_relations]  # queries x n_dims
     asked = asked_relations(batch.relations, graph.inverse).to(device)
+    profile = profile_features(graph, batch.removed, network.config.profiles == "on").to(query)
+    prior = network.prior_rows(query, asked) @ profile.t()  # queries x entities
     visited = (
         torch.arange(len(batch), device=device) * n_entities + on.heads
     )  # (query, node) as one number, ascending
-    states, attention = query, query.new_ones(len(batch))
+    begin = profile @ network.profile_state  # entities x n_dims
+    states, attention = query + begin[on.heads], query.new_ones(len(batch))
     from_row = torch.arange(len(batch), device=device)  # of the visited nodes, those attended from
     for number, step in enumerate(network.steps):
         if number:
@@ -50,23 +53,26 @@ def reach_reference(
         from_query = visited[from_row] // n_entities
         edges = sampled_edges(on, from_query, visited[from_row] % n_entities, number, *limits)
         scanned, slot = torch.unique(from_query[edges.sender] * n_entities + edges.tail, return_inverse=True)
-        attended = _attended_to(horizon, attention.detach()[from_row], edges, slot, scanned, on, number)
+        message, flow = messages(
+            network, step, query, asked, from_query, states[from_row], attention[from_row], edges
+        )
+        inflow = flow.new_zeros(len(scanned)).index_add(0, slot, flow)
+        is_last = number == len(network.steps) - 1
+        attended = _attended_to(horizon, inflow.detach(), prior if is_last else None, scanned, on, number)
         kept = torch.isin(slot, attended)
-        slot = torch.searchsorted(attended, slot[kept])
-        edges, scanned = Edges(edges.sender[kept], edges.relation[kept], edges.tail[kept]), scanned[attended]
-        weight = attention[from_row] if network.config.gates == "on" else torch.ones_like(attention[from_row])
-        message = messages(network, step, query, asked, from_query, states[from_row], weight, edges)
+        slot, message = torch.searchsorted(attended, slot[kept]), message[kept]
+        scanned, inflow = scanned[attended], inflow[attended]
         merged = torch.unique(torch.cat([visited, scanned]))
         at, _ = rows_of(merged, visited)
-        states = states.new_zeros(len(merged), states.shape[1]).index_copy(0, at, states)
+        states = begin[merged % n_entities].index_copy(0, at, states)
         attention = attention.new_zeros(len(merged)).index_copy(0, at, attention)
         visited, (row, _) = merged, rows_of(merged, scanned)
         received = message.new_zeros(len(scanned), message.shape[1]).index_add(0, slot, message)
         count = torch.bincount(slot, minlength=len(scanned))[:, None].to(received)
-        new = update(step, states[row], received, count, query[scanned // n_entities])
+        new = update(step, states[row], received, count, inflow[:, None], query[scanned // n_entities])
         states = states.index_copy(0, row, new)
         attention = attention.index_copy(0, row, score(step, new, query[scanned // n_entities]))
-    return read_out(network, graph, batch, visited, states, query)
+    return read_out(network, graph, batch, visited, states, query, profile, prior)
 
 
 def messages(
@@ -78,18 +84,20 @@ def messages(
     state: Tensor,
     attention: Tensor,
     edges: Edges,
-) -> Tensor:
-    """attention * (W1 h + v(r, q)) * gate(W2 h + g(r, q)) for each edge."""
+) -> tuple[Tensor, Tensor]:
+    """For each edge flow * (W1 h + v(r, q)) * gate(W2 h + g(r, q)), and the flow: attention * gate(w . h + f(r, q))."""
     relation = network.relation_vectors(step, query, asked, from_query[edges.sender], edges.relation)
-    both = state[edges.sender] @ step.send + relation
-    return gated(both, attention[edges.sender, None])
+    all_three = state[edges.sender] @ step.send + relation
+    flow = attention[edges.sender] * gate(all_three[:, -1])
+    if network.config.gates == "off":
+        flow = torch.ones_like(flow)
+    return gated(all_three, flow[:, None]), flow
 
 
-def update(step: Step, old: Tensor, received: Tensor, count: Tensor, query: Tensor) -> Tensor:
-    """h <- h + ReLU(norm(W [h, sum of n messages, their mean, log n] + U q))."""
-    change = (
-        torch.cat([old, received, received / count, count.log()], 1) @ step.change + query @ step.change_query
-    )
+def update(step: Step, old: Tensor, received: Tensor, count: Tensor, inflow: Tensor, query: Tensor) -> Tensor:
+    """h <- h + ReLU(norm(W [h, sum of n messages, their mean, log n, log flow] + U q))."""
+    have = torch.cat([old, received, received / count, count.log(), inflow.log()], 1)
+    change = have @ step.change + query @ step.change_query
     return old + torch.relu(functional.layer_norm(change, change.shape[1:], step.norm_weight, step.norm_bias))
 
 
@@ -106,15 +114,12 @@ def read_out(
     visited: Tensor,
     states: Tensor,
     query: Tensor,
+    profile: Tensor,
+    prior: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """The prior of every entity's profile, and for visited ones what a hidden layer makes of state and profile."""
     device, n_entities = query.device, graph.n_entities
     relation = torch.tensor(batch.relations, device=device)
-    profile = profile_features(graph, batch.removed, network.config.profiles == "on").to(
-        query
-    )  # entities x features
-    asked = asked_relations(batch.relations, graph.inverse).to(device)
-    logits = network.prior_rows(query, asked) @ profile.t()  # queries x entities
     of_query, node = visited // n_entities, visited % n_entities
     hidden = torch.relu(
         states @ network.read_state
@@ -125,10 +130,10 @@ def read_out(
     weight = query[of_query] @ network.read_weight_query + network.read_weight
     is_head = node == torch.tensor(batch.heads, device=device)[of_query]
     more = network.visited[relation][of_query] + network.is_head[relation][of_query] * is_head
-    own = logits.reshape(-1)[visited] + (hidden * weight).sum(1) + more
-    was_visited = torch.zeros_like(logits, dtype=torch.bool).reshape(-1)
+    own = prior.reshape(-1)[visited] + (hidden * weight).sum(1) + more
+    was_visited = torch.zeros_like(prior, dtype=torch.bool).reshape(-1)
     was_visited[visited] = True
-    return logits.reshape(-1).index_copy(0, visited, own).view_as(logits), was_visited.view_as(logits)
+    return prior.reshape(-1).index_copy(0, visited, own).view_as(prior), was_visited.view_as(prior)
 
 
 def profile_features(graph: KnowledgeGraph, removed: np.ndarray, told_apart: bool) -> Tensor:
@@ -159,10 +164,12 @@ def loss_reference(logits: Tensor, targets: Targets, n_targets: int) -> Tensor:
     return (torch.logaddexp(own, rest) - own).sum() / n_targets
 
 
-def _attended_to(horizon, attention, edges, slot, scanned, on, number) -> Tensor:
-    """Of the scanned nodes those that get messages: the ones with the best senders."""
-    best = attention.new_zeros(len(scanned)).scatter_reduce(0, slot, attention[edges.sender], "amax")
+def _attended_to(
+    horizon: Horizon, inflow: Tensor, prior: Tensor | None, scanned: Tensor, on: OnDevice, number: int
+) -> Tensor:
+    """Of the scanned nodes those that get messages: where most attention flows, in the last step with the prior."""
+    scores = inflow if prior is None else gate(inflow.log() + prior.detach().reshape(-1)[scanned])
     how = STRATEGIES[horizon.strategy].attending_to
     return select(
-        how, horizon.max_attending_to_per_step, best.round(decimals=DIGITS), scanned, on, 2 * number
+        how, horizon.max_attending_to_per_step, scores.round(decimals=DIGITS), scanned, on, 2 * number
     )

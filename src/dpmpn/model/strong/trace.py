@@ -26,8 +26,9 @@ class StepRecord:
     visited: Visited  # before the step
     from_place: np.ndarray  # attending-from nodes: their place among the visited ones
     message: Tensor  # pairs x n_dims
+    flow: Tensor  # pairs
     pair_offsets: np.ndarray
-    received: Tensor  # slots x (3 n_dims + 1): the state before, and what messages brought
+    received: Tensor  # slots x (3 n_dims + 2): the state before, and what messages brought
 
 
 def contributions(
@@ -47,7 +48,10 @@ def contributions(
         count = torch.bincount(slot, minlength=len(gradient))[:, None]
         # A message is in the sum and, divided by their number, in the mean.
         by_sum = gradient[:, width : 2 * width] + gradient[:, 2 * width : 3 * width] / count
-        edge = (record.message.detach()[pair] * by_sum[slot]).sum(1)
+        by_flow = gradient[:, -1] / record.received.detach()[:, -1].exp()  # of the logarithm of all flow
+        edge = (record.message.detach()[pair] * by_sum[slot]).sum(1) + (
+            record.flow.detach()[pair] * by_flow[slot]
+        )
         earlier = (record.received.detach()[:, :width] * gradient[:, :width]).sum(1)
         found.append((edge.clamp(min=0).numpy(), earlier.clamp(min=0).numpy()))
     return found
