@@ -60,14 +60,20 @@ class ModelConfig(_Section):
     ignn_output: Literal["last", "pool"] = _option(
         "last", "the last IGNN state, or the mean over its steps including step 0"
     )
-    relation_vectors: Literal["query", "plain"] = _option(
-        "query", "strong: whether what a relation adds to a message depends on the relation asked"
+    relation_vectors: Literal["turned", "query", "plain"] = _option(
+        "turned",
+        "strong: what a relation adds to a message for the relation asked: of its own for each pair of them, what "
+        "layers shared by all make of it, or the same for all",
     )
-    profiles: Literal["on", "off"] = _option(
-        "on", "strong: whether the relations an entity has count for its probability"
+    profiles: Literal["on", "prior", "off"] = _option(
+        "on",
+        "strong: whether the relations an entity has count for its state and its probability, for its probability "
+        "alone, or not at all",
     )
-    gates: Literal["on", "off"] = _option(
-        "on", "strong: whether a node's attention weighs its messages, or only chooses what is expanded"
+    gates: Literal["edges", "nodes", "off"] = _option(
+        "edges",
+        "strong: whether messages are weighed by the attention that flows along their edges, by their senders' "
+        "attention, or not, so that it only chooses what is expanded",
     )
 
     @property

@@ -15,18 +15,20 @@ def derived_defaults(
     pme_valid: float | None,
     model: str = "paper",
     tails_per_question: float = 1.0,
+    n_relations: int = 1,
 ) -> tuple[Config, list[str]]:
     """Settings of the "paper" or the "strong" model for a graph without a preset, each with a sentence that says why.
 
     `n_edges` counts inverse edges but no self-loops. `pme_valid` is the proportion of validation triples
     whose head and tail a training triple joins too; None without validation triples. `tails_per_question` is the
-    mean number of answers that training states to a training query; only the strong model asks for it.
+    mean number of answers that training states to a training query; only the strong model asks for it and for
+    `n_relations`, which counts inverses.
     """
     small = n_train < 5_000
     degree = n_edges / max(n_entities, 1)
     if model == "strong":
         chosen = [
-            *_strong_sizes(small, degree),
+            *_strong_sizes(small, degree, n_relations),
             *_strong_horizon(degree, max_degree),
             *_strong_training(pme_valid, tails_per_question),
             *_derived_epochs(n_train, pme_valid),
@@ -120,8 +122,11 @@ def _derived_epochs(n_train: int, pme_valid: float | None) -> list[_Choice]:
     return choices
 
 
-def _strong_sizes(small: bool, degree: float) -> list[_Choice]:
-    sparse = _is_sparse(degree)
+_MANY_RELATIONS = 1500  # FB15K has 2,690 with inverses, FB15K-237 474
+
+
+def _strong_sizes(small: bool, degree: float, n_relations: int) -> list[_Choice]:
+    sparse, many = _is_sparse(degree), n_relations > _MANY_RELATIONS
     steps = (8 if sparse else 5) - (2 if small else 0)
     return [
         ("model", "strong", "it is better than the paper's on graphs like this, and needs no more time"),
@@ -131,26 +136,39 @@ def _strong_sizes(small: bool, degree: float) -> list[_Choice]:
             steps,
             _way(degree) + (f", {'but' if sparse else 'and'} the graph is small" if small else ""),
         ),
+        (
+            "relation_vectors",
+            "query" if many else "turned",
+            f"{n_relations:,} relations with inverses are {'too many' if many else 'few enough'} for a vector of each "
+            "in each dimension of a question",
+        ),
     ]
 
 
 def _strong_horizon(degree: float, max_degree: int) -> list[_Choice]:
-    n1, n2 = (100, 200) if _is_sparse(degree) else (25, 1000)
+    sparse = _is_sparse(degree)
+    busiest = f"the busiest entity has {max_degree:,} edges"
     choices: list[_Choice] = [
         (
             "max_attending_from_per_step",
-            n1,
-            "expanded nodes have few edges, so many can be"
-            if _is_sparse(degree)
-            else "expanded nodes have many edges",
+            100,
+            "a node costs little where messages are made once for each relation",
         ),
-        ("ask_attending_from_per_step", 2 * n1, "asking costs less than training, and looks further"),
-        ("max_sampling_per_node", n2, f"the busiest entity has {max_degree:,} edges, and edges cost little"),
-        ("max_attending_to_per_step", 100_000, "every node that an expanded one leads to gets messages"),
+        ("max_sampling_per_node", 200 if sparse else 4000, f"{busiest}, and edges cost little"),
     ]
-    if not _is_sparse(degree):
-        reason = f"the busiest entity has {max_degree:,} edges, and a few of each relation tell what it is"
-        choices.append(("max_sampling_per_relation", 50, reason))
+    if sparse:
+        everyone = "expanded nodes have few edges, and every node that one leads to gets messages"
+        choices.append(("max_attending_to_per_step", 100_000, everyone))
+        choices.append(
+            ("ask_attending_from_per_step", 200, "asking costs less than training, and looks further")
+        )
+    else:
+        choices.append(
+            ("max_sampling_per_relation", 200, f"{busiest}, and some of each relation tell what it is")
+        )
+        choices.append(
+            ("max_attending_to_per_step", 200, "expanded nodes lead to many, and few are worth a state")
+        )
     return choices
 
 

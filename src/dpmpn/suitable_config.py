@@ -30,6 +30,7 @@ def suitable_config(dataset: Dataset, model: str | None = None) -> tuple[Config,
         joined_pairs(dataset),
         model,
         _tails_per_question(dataset) if model == "strong" else 1.0,
+        graph.n_relations,
     )
 
 

@@ -13,6 +13,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.model.answer import Answer
 from dpmpn.model.batch import NO_EDGES, QueryBatch, SampledEdges, asking_edges, query_keys
 from dpmpn.model.gradients import Gradients, sum_gradients
+from dpmpn.model.heap import keep_freed_memory
 from dpmpn.model.memory import memory_budget, queries_within
 from dpmpn.model.network import Network
 from dpmpn.model.parts import computer_for, join_answers
@@ -37,6 +38,7 @@ class Engine:
     ) -> None:
         self.network, self.graph, self.config = network, graph, config
         reference = reference or network.entities.device.type != "cpu"
+        keep_freed_memory()
         can_share = hasattr(os, "memfd_create")  # Linux; elsewhere this process works alone
         self.threads = config.run.threads or os.cpu_count() or 1 if can_share and not reference else 1
         self._computer = computer_for(network, graph, reference)

@@ -23,6 +23,7 @@ from dpmpn.errors import RunError
 from dpmpn.model.answer import Answer, Unlisted
 from dpmpn.model.batch import QueryBatch, SampledEdges
 from dpmpn.model.gradients import Gradients
+from dpmpn.model.heap import keep_freed_memory
 from dpmpn.model.network import Network, build_network
 from dpmpn.model.parts import Computer, computer_for
 from dpmpn.model.targets import Targets
@@ -209,6 +210,7 @@ def main() -> None:
     stdin, stdout = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not reach the pipe
     torch.set_num_threads(1)
+    keep_freed_memory()
     try:
         meta, _ = receive(stdin)
         computer = _attach(meta)

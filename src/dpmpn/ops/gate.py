@@ -17,10 +17,11 @@ def gate(x: Tensor) -> Tensor:
     return (1 + x / (1 + x.abs())) / 2
 
 
-def gated(both: Tensor, flow: Tensor) -> Tensor:
-    """flow * value * gate of messages: values and gates are the columns before the flow's own, if it has one."""
-    width = both.shape[1] // 2
-    return flow * both[:, :width] * gate(both[:, width : 2 * width])
+def gated(sent: Tensor, relation: Tensor, flow: Tensor) -> Tensor:
+    """Messages flow * (sent value * (1 + factor) + relation value) * gate(sent + relation's): see `receive`."""
+    width = sent.shape[1] // 2
+    value = sent[:, :width] * (1 + relation[:, 2 * width : 3 * width]) + relation[:, :width]
+    return flow * value * gate(sent[:, width : 2 * width] + relation[:, width : 2 * width])
 
 
 @njit(nogil=True, cache=True, fastmath=True)
@@ -47,7 +48,7 @@ def _gated_forward(states, rows, sent, relation, flow, pair_offsets, pair_from, 
         x, r, f = sent[pair_from[p]], relation[pair_row[p]], half * flow[p]
         for k in range(width):
             y = x[width + k] + r[width + k]
-            message[k] = f * (x[k] + r[k]) * (one + y / (one + abs(y)))
+            message[k] = f * (x[k] * (one + r[2 * width + k]) + r[k]) * (one + y / (one + abs(y)))
         for e in range(pair_offsets[p], pair_offsets[p + 1]):
             row = out[edge_slot[e]]
             count[edge_slot[e]] += 1
@@ -100,13 +101,15 @@ def _gated_backward(
         along = gradient.dtype.type(0)
         for k in range(width):
             y = x[width + k] + r[width + k]
-            value, below = x[k] + r[k], one / (one + abs(y))
+            factor = one + r[2 * width + k]
+            value, below = x[k] * factor + r[k], one / (one + abs(y))
             opened = one + y * below
             along += total[k] * value * opened
             dvalue = f * total[k] * opened
             dgate = f * total[k] * value * below * below
-            dx[k] += dvalue
+            dx[k] += dvalue * factor
             dr[k] += dvalue
+            dr[2 * width + k] += dvalue * x[k]
             dx[width + k] += dgate
             dr[width + k] += dgate
         dflow[p] = df + half * along
@@ -147,8 +150,8 @@ class _Gated(torch.autograd.Function):
 def receive(
     states: RowPool,
     rows: np.ndarray,  # slots: the row of each one's state, -1 for none
-    sent: Tensor,  # senders x (2 n_dims or more): what a sender's state adds to the value and to the gate
-    relation: Tensor,  # rows x as many: what a relation adds to them
+    sent: Tensor,  # senders x (2 n_dims or more): what a sender's state makes of value and gate
+    relation: Tensor,  # rows x (3 n_dims or more): what a relation adds to them, and what it multiplies the value by
     flow: Tensor,  # pairs: the attention that flows along each of its edges
     pairs: tuple[
         np.ndarray, np.ndarray, np.ndarray

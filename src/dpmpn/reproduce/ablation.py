@@ -78,14 +78,29 @@ def _trained_alike(whole: Config) -> dict[str, Any]:
 
 CHANGES = (
     Change(
+        "shared-relations",
+        "does each pair of a relation and the relation asked need parameters of its own?",
+        lambda _: {"relation_vectors": "query"},
+    ),
+    Change(
         "plain-relations",
         "does it matter that a message depends on the relation asked?",
         lambda _: {"relation_vectors": "plain"},
     ),
     Change(
+        "prior-profiles",
+        "should states begin with the relations that an entity has, or only its probability?",
+        lambda _: {"profiles": "prior"},
+    ),
+    Change(
         "no-profiles",
         "how much do the relations that an entity has tell, wherever it is?",
         lambda _: {"profiles": "off"},
+    ),
+    Change(
+        "node-gates",
+        "does attention that flows along edges differ from attention of nodes?",
+        lambda _: {"gates": "nodes"},
     ),
     Change(
         "no-gates",

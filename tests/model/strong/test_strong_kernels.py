@@ -36,9 +36,8 @@ def test_the_gate_rises_from_0_to_1():
     x = torch.tensor([-1e9, -3.0, 0.0, 3.0, 1e9], dtype=torch.float64)
     assert gate(x).tolist() == pytest.approx([0, 0.125, 0.5, 0.875, 1], abs=1e-8)
     assert gradcheck(gate, leaf(np.random.default_rng(0), 7))
-    assert gradcheck(
-        gated, (leaf(np.random.default_rng(1), 3, 2 * WIDTH), leaf(np.random.default_rng(2), 3, 1))
-    )
+    rng = np.random.default_rng(1)
+    assert gradcheck(gated, tuple(leaf(rng, 3, columns) for columns in (2 * WIDTH, 3 * WIDTH, 1)))
 
 
 def received(states, sent, relation, flow):
@@ -54,8 +53,9 @@ def plainly_received(states, sent, relation, flow):
     pair = np.repeat(np.arange(len(PAIRS[1])), np.diff(PAIRS[0]))
     sender, row = torch.from_numpy(PAIRS[1][pair]), torch.from_numpy(PAIRS[2][pair])
     slot, flow = torch.from_numpy(EDGE_SLOT), flow[torch.from_numpy(pair), None]
-    both = sent[sender] + relation[row]
-    value, opened = both[:, :WIDTH], both[:, WIDTH : 2 * WIDTH]
+    value, opened = sent[sender][:, : 2 * WIDTH].split(WIDTH, 1)
+    added, added_to_gate, factor = relation[row][:, : 3 * WIDTH].split(WIDTH, 1)
+    value, opened = value + value * factor + added, opened + added_to_gate
     message = flow * value * (1 + opened / (1 + opened.abs())) / 2
     total, inflow = (x.new_zeros(len(old), x.shape[1]).index_add(0, slot, x) for x in (message, flow))
     count = torch.from_numpy(np.bincount(EDGE_SLOT)).to(states)[:, None]
@@ -64,7 +64,7 @@ def plainly_received(states, sent, relation, flow):
 
 def messages(rng):
     flow = torch.from_numpy(rng.uniform(0.1, 1, len(PAIRS[1]))).requires_grad_()
-    return leaf(rng, 3, WIDTH), leaf(rng, 3, 2 * WIDTH + 1), leaf(rng, 5, 2 * WIDTH + 1), flow
+    return leaf(rng, 3, WIDTH), leaf(rng, 3, 2 * WIDTH + 1), leaf(rng, 5, 3 * WIDTH + 1), flow
 
 
 def test_flows_add_up():

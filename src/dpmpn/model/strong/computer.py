@@ -26,7 +26,7 @@ class StrongComputer:
 
     def __init__(self, network: StrongNetwork, graph: KnowledgeGraph, reference: bool) -> None:
         self.network, self.graph, self.reference = network, graph, reference
-        self.workspace, self.profiles = Workspace(network), Profiles(graph, network.config.profiles == "on")
+        self.workspace, self.profiles = Workspace(network), Profiles(graph, network.config.profiles != "off")
 
     @torch.no_grad()
     def answer(self, batch: QueryBatch, horizon: Horizon, trace: ReasoningTrace | None = None) -> Answer:

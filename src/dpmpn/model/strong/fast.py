@@ -60,7 +60,7 @@ class FastSteps:
         prior = network.prior_rows(self.query, self.asked)  # queries x features
         self.prior = sparse_product(self.kinds.features, prior.t())  # kinds x queries
         n = len(batch)
-        begin = sparse_product(self.kinds.features, network.profile_state)  # kinds x n_dims
+        begin = self._begin()  # kinds x n_dims
         at_heads = torch.from_numpy(self.kinds.of_entity[batch.heads])
         self.states.append(self.query + begin.index_select(0, at_heads))
         self.begin_row = self.states.append(begin)
@@ -70,6 +70,12 @@ class FastSteps:
         )
         self.scores = np.ones(n + len(begin), self.query.detach().numpy().dtype)  # by row of the states
         self.records: list[StepRecord] | None = None  # a list where a trace is wanted
+
+    def _begin(self) -> Tensor:
+        """The state that an entity of each kind begins with."""
+        if self.network.profile_state is None:
+            return self.query.new_zeros(len(self.kinds.sizes), self.query.shape[1])
+        return sparse_product(self.kinds.features, self.network.profile_state)
 
     def run(self) -> None:
         """All steps."""
@@ -123,7 +129,7 @@ class FastSteps:
         pairs = (pair_offsets, pair_from, pair_row)
         received = receive(self.states, state_row, sent, relation, flow, pairs, scan.edge_slot)
         if self.records is not None:
-            message = gated(sent[pair_from] + relation[pair_row], flow[:, None])
+            message = gated(sent[pair_from], relation[pair_row], flow[:, None])
             self.records.append(
                 StepRecord(scan, self.visited, from_place, message, flow, pair_offsets, received)
             )
@@ -133,11 +139,17 @@ class FastSteps:
         self, attention: Tensor, sent: Tensor, relation: Tensor, pair_from: np.ndarray, pair_row: np.ndarray
     ) -> Tensor:
         """The attention that flows along each edge of a pair: the sender's, as far as the relation lets it."""
-        if self.network.config.gates == "off":
+        gates, sender, row = (
+            self.network.config.gates,
+            torch.from_numpy(pair_from),
+            torch.from_numpy(pair_row),
+        )
+        if gates == "off":
             return attention.new_ones(len(pair_from))
-        sender, row = torch.from_numpy(pair_from), torch.from_numpy(pair_row)
-        opened = gate(sent[:, -1].index_select(0, sender) + relation[:, -1].index_select(0, row))
-        return attention[:, 0].index_select(0, sender) * opened
+        flow = attention[:, 0].index_select(0, sender)
+        if gates == "nodes":
+            return flow
+        return flow * gate(sent[:, -1].index_select(0, sender) + relation[:, -1].index_select(0, row))
 
     def _attended_to(self, scan: Scan, flow: np.ndarray, pair_offsets: np.ndarray, number: int) -> np.ndarray:
         """The slots within the attending-to horizon: those that most attention flows to.

@@ -17,18 +17,23 @@ def _random(*shape: int, scale: float) -> nn.Parameter:
 class Step(nn.Module):
     """One step: messages from (sender, relation, query relation), the update of a state, and its score."""
 
-    def __init__(self, n_relations: int, n_dims: int) -> None:
+    def __init__(self, n_relations: int, n_dims: int, turned: bool) -> None:
         super().__init__()
         unit = 1 / math.sqrt(n_dims)
-        # What a relation adds to value, gate and flow of a message: its own, and what the query turns on.
-        self.relation = _random(n_relations + 1, 2 * n_dims + 1, scale=0.3)
+        # What a relation adds to value and gate of a message, multiplies the value by, and adds to the flow: of its
+        # own, and what the query turns on.
+        width = 3 * n_dims + 1
+        self.relation = _random(n_relations + 1, width, scale=0.3)
         self.relation_in = _random(n_dims, 2 * n_dims, scale=unit)
         self.query_in = _random(n_dims, 2 * n_dims, scale=unit)
-        self.relation_out = _random(2 * n_dims, 2 * n_dims + 1, scale=unit / math.sqrt(2))
-        # And what the query makes of each relation.
-        self.turned = nn.Parameter(torch.zeros(n_dims, (n_relations + 1) * (2 * n_dims + 1)))
+        self.relation_out = _random(2 * n_dims, width, scale=unit / math.sqrt(2))
+        # And what the query makes of each relation: most of all parameters, and no more than relations allow.
+        of_all = torch.zeros(n_dims, (n_relations + 1) * width) if turned else None
+        self.register_parameter("turned", None if of_all is None else nn.Parameter(of_all))
         # What the relation asked and its inverse add, whichever they are.
-        self.asked = _random(2, 2 * n_dims + 1, scale=0.3)
+        self.asked = _random(2, width, scale=0.3)
+        for vectors in (self.relation, self.relation_out, self.asked):
+            vectors.data[:, 2 * n_dims : 3 * n_dims] *= 0.3  # factors begin near one
         self.send = _random(n_dims, 2 * n_dims + 1, scale=unit)
         self.change = _random(3 * n_dims + 2, n_dims, scale=unit / math.sqrt(2))
         # Mean, number and flow of messages only repeat the sum where they are few: their use is to be learnt.
@@ -52,8 +57,10 @@ class StrongNetwork(nn.Module):
         self.entities = nn.Parameter(torch.empty(0, dims))  # no row for any entity
         self.queries = _random(n_relations, dims, scale=0.5)
         self.relations = _random(n_relations + 1, dims, scale=0.5)  # the last is the self-loop
-        self.steps = nn.ModuleList(Step(n_relations, dims) for _ in range(config.n_steps_in_agnn))
-        self.profile_state = _random(features, dims, scale=0.05)
+        turned = config.relation_vectors == "turned"
+        self.steps = nn.ModuleList(Step(n_relations, dims, turned) for _ in range(config.n_steps_in_agnn))
+        begin = _random(features, dims, scale=0.05) if config.profiles == "on" else None
+        self.register_parameter("profile_state", begin)
         self.read_state = _random(dims, hidden, scale=1 / math.sqrt(dims))
         self.read_query = _random(dims, hidden, scale=1 / math.sqrt(dims))
         self.read_profile = _random(features, hidden, scale=0.1)
@@ -73,15 +80,17 @@ class StrongNetwork(nn.Module):
     def relation_vectors(
         self, step: Step, query: Tensor, asked: Tensor, of_query: Tensor, relation: Tensor
     ) -> Tensor:
-        """What some relations add to a message, each for one of the queries: rows x (2 n_dims + 1)."""
+        """What some relations add to a message, each for one of the queries: rows x (3 n_dims + 1)."""
         vectors = step.relation[relation]
         if self.config.relation_vectors == "plain":
             return vectors
         hidden = (self.relations @ step.relation_in)[relation] + (query @ step.query_in)[of_query]
         is_asked = (asked[of_query] == relation[:, None]).to(vectors.dtype)  # rows x 2
-        turned = (query @ step.turned).view(-1, vectors.shape[1])  # queries * relations x (2 n_dims + 1)
-        turned = turned.index_select(0, of_query * (self.n_relations + 1) + relation)
-        return vectors + turned + torch.relu(hidden) @ step.relation_out + is_asked @ step.asked
+        vectors = vectors + torch.relu(hidden) @ step.relation_out + is_asked @ step.asked
+        if step.turned is None:
+            return vectors
+        turned = (query @ step.turned).view(-1, vectors.shape[1])  # queries * relations x (3 n_dims + 1)
+        return vectors + turned.index_select(0, of_query * (self.n_relations + 1) + relation)
 
     def prior_rows(self, query: Tensor, asked: Tensor) -> Tensor:
         """What each feature of a profile adds to the logit of an entity, for each query: queries x features."""

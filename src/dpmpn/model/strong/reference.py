@@ -36,12 +36,14 @@ def reach_reference(
     )
     query = network.queries[on.query_relations]  # queries x n_dims
     asked = asked_relations(batch.relations, graph.inverse).to(device)
-    profile = profile_features(graph, batch.removed, network.config.profiles == "on").to(query)
+    profile = profile_features(graph, batch.removed, network.config.profiles != "off").to(query)
     prior = network.prior_rows(query, asked) @ profile.t()  # queries x entities
     visited = (
         torch.arange(len(batch), device=device) * n_entities + on.heads
     )  # (query, node) as one number, ascending
-    begin = profile @ network.profile_state  # entities x n_dims
+    begin = query.new_zeros(n_entities, query.shape[1])
+    if network.profile_state is not None:
+        begin = profile @ network.profile_state
     states, attention = query + begin[on.heads], query.new_ones(len(batch))
     from_row = torch.arange(len(batch), device=device)  # of the visited nodes, those attended from
     for number, step in enumerate(network.steps):
@@ -85,13 +87,18 @@ def messages(
     attention: Tensor,
     edges: Edges,
 ) -> tuple[Tensor, Tensor]:
-    """For each edge flow * (W1 h + v(r, q)) * gate(W2 h + g(r, q)), and the flow: attention * gate(w . h + f(r, q))."""
+    """A message for each edge, and its flow.
+
+    flow * (W1 h * (1 + m(r, q)) + v(r, q)) * gate(W2 h + g(r, q)), and attention * gate(w . h + f(r, q)).
+    """
     relation = network.relation_vectors(step, query, asked, from_query[edges.sender], edges.relation)
-    all_three = state[edges.sender] @ step.send + relation
-    flow = attention[edges.sender] * gate(all_three[:, -1])
-    if network.config.gates == "off":
+    sent = (state @ step.send)[edges.sender]
+    flow = attention[edges.sender]
+    if network.config.gates == "edges":
+        flow = flow * gate(sent[:, -1] + relation[:, -1])
+    elif network.config.gates == "off":
         flow = torch.ones_like(flow)
-    return gated(all_three, flow[:, None]), flow
+    return gated(sent, relation, flow[:, None]), flow
 
 
 def update(step: Step, old: Tensor, received: Tensor, count: Tensor, inflow: Tensor, query: Tensor) -> Tensor:
