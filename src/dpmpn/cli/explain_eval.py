@@ -187,6 +187,11 @@ def _show_group(output: Output, title: str, group: dict[str, Any]) -> None:
             "facts@5": f"{measures['hdr_at_5_facts']['mean']:.1f}",
         }
     _show_rows(output, "evidence", rows, _PATHS)
+    isolated = group["isolated"]
+    output.wrap(
+        f"Without any fact of the entities asked about: lost {_value(isolated['probability_lost'])}, rank worse "
+        f"{_value(isolated['rank_worse'])}. No explanation can do more."
+    )
 
 
 def _described(group: dict[str, Any]) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.explain.flow import QueryFlow
 from dpmpn.explain.walks import Edge
 from dpmpn.model.batch import QueryBatch, SampledEdges
 from dpmpn.model.engine import Engine
@@ -17,18 +16,17 @@ class Outcome:
     """What became of an answer when the question was asked."""
 
     probability: float
-    rank: float  # among all entities, ties at their mean; the last where no attention reached it
+    rank: float  # among all entities, ties at their mean; the last where it has no probability
     first: int  # the entity that was answered first
 
 
-def outcome(nodes: np.ndarray, probabilities: np.ndarray, answer: int, n_entities: int) -> Outcome:
-    """The outcome for an answer; `nodes` are what attention reached, ascending."""
-    first = int(nodes[np.argmax(probabilities)])
-    own = probabilities[nodes == answer]
-    if not len(own) or own[0] == 0:
-        return Outcome(0.0, float(n_entities), first)
-    better, tied = np.sum(probabilities > own[0]), np.sum(probabilities == own[0])
-    return Outcome(float(own[0]), float(better + (tied + 1) / 2), first)
+def outcome(probabilities: np.ndarray, answer: int) -> Outcome:
+    """The outcome for an answer, from the probabilities of all entities."""
+    first, own = int(np.argmax(probabilities)), probabilities[answer]
+    if own == 0:
+        return Outcome(0.0, float(len(probabilities)), first)
+    better, tied = np.sum(probabilities > own), np.sum(probabilities == own)
+    return Outcome(float(own), float(better + (tied + 1) / 2), first)
 
 
 class ChangedGraphs:
@@ -58,14 +56,25 @@ class ChangedGraphs:
         engine = Engine(self.engine.network, graph, self.engine.config)
         return self._asked(engine, engine.asking_batch(np.array([head]), np.array([relation])), answer)
 
-    def unchanged(self, flow: QueryFlow, answer: int) -> Outcome:
-        """The outcome of a question that was asked on the graph as it is."""
-        return outcome(flow.nodes, flow.attention[-1], answer, self.graph.n_entities)
+    def unchanged(self, head: int, relation: int, answer: int) -> Outcome:
+        """Ask on the graph as it is."""
+        return self._asked(
+            self.engine, self.engine.asking_batch(np.array([head]), np.array([relation])), answer
+        )
 
     def _asked(self, engine: Engine, batch: QueryBatch, answer: int) -> Outcome:
         # `trace` and not `answer`: that looks at every node's degree first, to see how many questions fit in memory.
         given, _ = engine.trace(batch)
-        return outcome(given.nodes, given.attention.cpu().numpy(), answer, self.graph.n_entities)
+        return outcome(given.of_all(self.graph.n_entities)[0], answer)
+
+
+def edges_at(graph: KnowledgeGraph, head: int) -> list[Edge]:
+    """All edges that leave a node."""
+    own = slice(*graph.offsets[head : head + 2])
+    return [
+        (head, relation, tail)
+        for relation, tail in zip(graph.relations[own].tolist(), graph.tails[own].tolist(), strict=True)
+    ]
 
 
 def edges_of(graph: KnowledgeGraph, facts: Iterable[Edge]) -> np.ndarray:

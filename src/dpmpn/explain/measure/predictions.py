@@ -9,7 +9,7 @@ from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.errors import DataError
 from dpmpn.evaluate.evaluator import known_answers
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, Explanation
-from dpmpn.explain.measure.asking import ChangedGraphs, Outcome
+from dpmpn.explain.measure.asking import ChangedGraphs, Outcome, edges_at
 from dpmpn.explain.measure.evidence import KINDS, Evidence
 from dpmpn.explain.measure.shortest import ShortestPaths
 from dpmpn.explain.paths import is_inverse
@@ -39,6 +39,7 @@ class Measured:
     right: bool  # some split states the answer
     known: bool  # the graph states it already: then the fact itself is in reach
     before: Outcome
+    isolated: Outcome  # without any fact of the head: no explanation can do more
     full_facts: int  # of the full subgraph
     paths: int
     kept_share: float  # of the answer's attention, that came along these paths
@@ -165,7 +166,8 @@ def _measured(
         answer,
         right=bool(explanation.answer.known or answer in stated),
         known=explanation.answer.known,
-        before=graphs.unchanged(flow.query, answer),
+        before=graphs.unchanged(*question, answer),
+        isolated=asking.without(edges_at(graphs.graph, question[0])),
         full_facts=len(evidence.full),
         paths=len(evidence.walks),
         kept_share=sum(walk.share for walk in evidence.walks),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
+from dpmpn.explain.measure.asking import Outcome
 from dpmpn.explain.measure.evidence import KINDS
 from dpmpn.explain.measure.predictions import CURVE, EvidenceTest, Measured, Sample, measure_predictions
 from dpmpn.reasoner import Reasoner
@@ -121,6 +122,7 @@ def _group(chosen: list[Measured]) -> dict[str, Any]:
         "full_facts": estimate([one.full_facts for one in chosen]),
         "paths": estimate([one.paths for one in chosen]),
         "kept_share": estimate([one.kept_share for one in chosen]),
+        "isolated": _lost(chosen, [one.isolated for one in chosen]),
         "evidence": {
             kind: {
                 **_tests(chosen, [one.evidence[kind] for one in chosen]),
@@ -142,7 +144,6 @@ def _group(chosen: list[Measured]) -> dict[str, Any]:
 def _tests(chosen: list[Measured], tests: list[EvidenceTest]) -> dict[str, Any]:
     """The measures of one kind of evidence, one test for each prediction."""
     before = np.array([one.before.probability for one in chosen])
-    without = np.array([test.without.probability for test in tests])
     alone = np.array([test.alone.probability for test in tests])
     facts = np.array([test.n_facts for test in tests])
     ranks = np.array([one.before.rank for one in chosen])
@@ -150,9 +151,7 @@ def _tests(chosen: list[Measured], tests: list[EvidenceTest]) -> dict[str, Any]:
         "facts": estimate(facts),
         "sparsity": estimate(1 - facts / np.array([one.full_facts for one in chosen])),
         "necessity": {
-            "fidelity_plus": estimate(before - without),
-            "probability_lost": estimate(before - without, of=before),
-            "rank_worse": estimate(np.array([test.without.rank for test in tests]) > ranks),
+            **_lost(chosen, [test.without for test in tests]),
             **_ranks([test.without.rank for test in tests]),
         },
         "sufficiency": {
@@ -161,6 +160,18 @@ def _tests(chosen: list[Measured], tests: list[EvidenceTest]) -> dict[str, Any]:
             "rank_kept": estimate(np.array([test.alone.rank for test in tests]) <= ranks),
             **_ranks([test.alone.rank for test in tests]),
         },
+    }
+
+
+def _lost(chosen: list[Measured], without: list[Outcome]) -> dict[str, Any]:
+    """What the answers lost when the questions were asked without some facts."""
+    before = np.array([one.before.probability for one in chosen])
+    lost = before - np.array([one.probability for one in without])
+    ranks = np.array([one.before.rank for one in chosen])
+    return {
+        "fidelity_plus": estimate(lost),
+        "probability_lost": estimate(lost, of=before),
+        "rank_worse": estimate(np.array([one.rank for one in without]) > ranks),
     }
 
 
