@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 WHOLE = "whole"
 _N1, _ASK_N1 = "max_attending_from_per_step", "ask_attending_from_per_step"
+_N3, _FEW, _EVERYONE = "max_attending_to_per_step", 200, 100_000
 _AVERAGE = 0.998  # of weights, where the whole model has none
 _JOINT, _PER_RELATION = 8, 10  # where the whole model has none
 
@@ -124,6 +125,16 @@ CHANGES = (
         lambda whole: {
             "max_sampling_per_relation": None if whole.horizon.max_sampling_per_relation else _PER_RELATION
         },
+    ),
+    Change(
+        "attending-to",
+        "should every node that is led to get messages, or those that most attention flows to?",
+        lambda whole: {_N3: _FEW if whole.horizon.max_attending_to_per_step > _FEW else _EVERYONE},
+    ),
+    Change(
+        "joined",
+        "are facts worth learning whose entities another fact joins, or are they easy?",
+        lambda whole: {"joined_share": 1.0 if whole.training.joined_share < 1 else 0.1},
     ),
     Change("half-dims", "are states larger than they need be?", _half("n_dims")),
     Change("double-dims", "are states too small?", _double("n_dims")),
