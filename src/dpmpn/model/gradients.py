@@ -40,8 +40,8 @@ def sum_gradients(parts: list[Gradients]) -> Gradients:
     """The gradients of a whole batch."""
     if len(parts) == 1:
         return parts[0]
-    shared = parts[0].shared.clone()
+    shared = parts[0].shared
     for part in parts[1:]:
-        shared += part.shared
+        shared += part.shared  # in place: they may be many, and nobody else has them
     entities, rows = sum_rows([(part.entities, part.rows) for part in parts], parts[0].rows)
     return Gradients(sum(p.loss for p in parts), sum(p.reached for p in parts), shared, entities, rows)

@@ -62,16 +62,19 @@ def strong_bytes_per_query(
 ) -> int:
     """Upper bound of the memory of one query of the stronger model.
 
-    Per scanned node: state before, sum of messages, change, new state and score's layer, with gradients (12 n_dims).
-    Per relation: what it adds to a message, and the layer before it (6 n_dims). The readout has two layers of twice
+    Per node attended to: state before, sum and mean of messages, change, new state and score's layer, with gradients
+    (14 n_dims). Per relation: what it adds to a message, the layer before it and what the query makes of it, with
+    gradients (16 n_dims). The readout has two layers of twice
     n_dims for each visited node, and the prior some numbers for each kind of entity, of which there are no more than
     entities.
     """
     edges = largest_scan(graph, horizon)
-    scanned = min(edges, graph.n_entities, horizon.max_attending_to_per_step)
-    values = scanned * 12 * model.n_dims + (graph.n_relations + 1) * 6 * model.n_dims
+    attended = min(edges, graph.n_entities)
+    if STRATEGIES[horizon.strategy].attending_to != "all":
+        attended = min(attended, horizon.max_attending_to_per_step)
+    values = attended * 14 * model.n_dims + (graph.n_relations + 1) * 16 * model.n_dims
     step = values * _FLOAT + edges * _INTEGERS_PER_EDGE
-    visited = min(1 + model.n_steps_in_agnn * scanned, graph.n_entities)
+    visited = min(1 + model.n_steps_in_agnn * attended, graph.n_entities)
     readout = visited * 8 * model.n_dims * _FLOAT + graph.n_entities * 8 * _FLOAT
     return readout + step * (model.n_steps_in_agnn if training else 1)
 

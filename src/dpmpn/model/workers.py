@@ -1,8 +1,8 @@
 """Helper processes that compute parts of a batch on the other cores.
 
 Processes and not threads: a step is many short operations, and threads queue for the interpreter's lock between them.
-Parameters and graph lie in memory that all processes map; parts and results go through pipes. A worker ends when its
-pipe closes, also if this process is killed.
+Parameters, graph and gradients lie in memory that all processes map; parts and other results go through pipes. A worker
+ends when its pipe closes, also if this process is killed.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ class Workers:
     """Processes that share this process's network and graph."""
 
     def __init__(self, network: Network, graph: KnowledgeGraph, count: int) -> None:
-        handle, layout = _share(network, graph)
+        handle, layout, self._shared_gradients = _share(network, graph, count)
         meta = {
             "model": asdict(network.config),
             "n_entities": graph.n_entities,
@@ -58,8 +58,8 @@ class Workers:
                 self.processes.append(
                     subprocess.Popen(command, **pipes, env=environment, pass_fds=[handle], process_group=0)
                 )
-            for process in self.processes:
-                send(process.stdin, meta)
+            for worker, process in enumerate(self.processes):
+                send(process.stdin, meta | {"worker": worker})
             for process in self.processes:
                 self._receive(process)
         except BaseException:
@@ -100,8 +100,12 @@ class Workers:
     def gradients(self, worker: int) -> Gradients:
         """Wait for the gradients of the part a worker was given."""
         meta, arrays = self._receive(self.processes[worker])
-        shared, rows = torch.from_numpy(arrays["shared"]), torch.from_numpy(arrays["rows"])
-        return Gradients(meta["loss"], meta["reached"], shared, arrays["entities"], rows)
+        shared = torch.from_numpy(
+            self._shared_gradients[worker].copy()
+        )  # the worker's next part overwrites them
+        return Gradients(
+            meta["loss"], meta["reached"], shared, arrays["entities"], torch.from_numpy(arrays["rows"])
+        )
 
     def answer(self, worker: int) -> Answer:
         """Wait for the answer to the part a worker was given."""
@@ -135,13 +139,17 @@ class Workers:
         self.processes = []
 
 
-def _share(network: Network, graph: KnowledgeGraph) -> tuple[int, dict]:
+def _share(network: Network, graph: KnowledgeGraph, count: int) -> tuple[int, dict, list[np.ndarray]]:
     """Move the network's parameters into memory that can be mapped, beside a copy of the graph's arrays.
 
+    Each worker has room for its gradients there: through a pipe, many would take as long as they took to compute.
     The memory is a file without a name: it goes when the last process that maps it ends, however that ends.
     """
     arrays = {name: p.detach().numpy() for name, p in network.named_parameters()}
     arrays |= {f"graph.{name}": getattr(graph, name) for name in _GRAPH_ARRAYS}
+    n_shared = sum(parameter.numel() for parameter in network.shared_parameters().values())
+    room = np.broadcast_to(network.entities.detach().numpy().dtype.type(0), n_shared)
+    arrays |= {f"gradients.{worker}": room for worker in range(count)}
     layout, size = {}, 0
     for name, array in arrays.items():
         layout[name] = [array.dtype.str, array.shape, size]
@@ -153,7 +161,7 @@ def _share(network: Network, graph: KnowledgeGraph) -> tuple[int, dict]:
         views[name][...] = array
     for name, parameter in network.named_parameters():
         parameter.data = torch.from_numpy(views[name])
-    return handle, layout
+    return handle, layout, [views[f"gradients.{worker}"] for worker in range(count)]
 
 
 def _views(path: str, layout: dict) -> dict[str, np.ndarray]:
@@ -165,8 +173,8 @@ def _views(path: str, layout: dict) -> dict[str, np.ndarray]:
     return views
 
 
-def _attach(meta: dict) -> Computer:
-    """The network and graph of the parent, in the memory they share."""
+def _attach(meta: dict) -> tuple[Computer, np.ndarray]:
+    """The network and graph of the parent, in the memory they share, and this worker's room for gradients there."""
     views = _views(meta["file"], meta["layout"])
     network = build_network(1, meta["n_relations"], ModelConfig(**meta["model"]), 0)
     for name, parameter in network.named_parameters():
@@ -175,13 +183,12 @@ def _attach(meta: dict) -> Computer:
     for array in arrays.values():
         array.flags.writeable = False  # as in every graph, so that kernels compile once
     names = Vocabulary.numbered(meta["n_entities"]), Vocabulary.numbered(meta["n_relations"])
-    return computer_for(
-        network, KnowledgeGraph(**arrays, entities=names[0], relation_names=names[1]), reference=False
-    )
+    graph = KnowledgeGraph(**arrays, entities=names[0], relation_names=names[1])
+    return computer_for(network, graph, reference=False), views[f"gradients.{meta['worker']}"]
 
 
 def _compute(
-    computer: Computer, meta: dict, arrays: dict[str, np.ndarray]
+    computer: Computer, room: np.ndarray, meta: dict, arrays: dict[str, np.ndarray]
 ) -> tuple[dict, dict[str, np.ndarray]]:
     edges = tuple(
         SampledEdges(*(arrays[f"{part}{step}"] for part in ("heads", "relations", "tails")))
@@ -197,8 +204,11 @@ def _compute(
         return {}, sent
     targets = Targets(*(arrays[f"targets.{name}"] for name in _TARGET_ARRAYS))
     result = computer.gradients(batch, targets, horizon, meta["n_targets"])
-    sent = {"shared": result.shared.numpy(), "entities": result.entities, "rows": result.rows.numpy()}
-    return {"loss": result.loss, "reached": result.reached}, sent
+    room[:] = result.shared.numpy()
+    return {"loss": result.loss, "reached": result.reached}, {
+        "entities": result.entities,
+        "rows": result.rows.numpy(),
+    }
 
 
 def main() -> None:
@@ -213,12 +223,12 @@ def main() -> None:
     keep_freed_memory()
     try:
         meta, _ = receive(stdin)
-        computer = _attach(meta)
+        computer, room = _attach(meta)
         send(stdout, {})
         while True:
             meta, arrays = receive(stdin)
             try:
-                reply, sent = _compute(computer, meta, arrays)
+                reply, sent = _compute(computer, room, meta, arrays)
             except Exception:
                 import traceback
 

@@ -54,11 +54,15 @@ class FastSteps:
         workspace.clear(torch.is_grad_enabled())
         self.states, self.attention = workspace.states, workspace.attention
         self.relation_of = torch.from_numpy(batch.relations)
-        self.asked = asked_relations(batch.relations, graph.inverse)
         self.query = network.queries[self.relation_of]  # queries x n_dims
+        # What depends on the relation asked alone is computed once for each of them.
+        relations, self.of_asked = np.unique(batch.relations, return_inverse=True)
+        self.asked = asked_relations(relations, graph.inverse)
+        self.asked_query = network.queries[torch.from_numpy(relations)]
         self.kinds = profiles.without(batch.removed)
-        prior = network.prior_rows(self.query, self.asked)  # queries x features
-        self.prior = sparse_product(self.kinds.features, prior.t())  # kinds x queries
+        prior = network.prior_rows(self.asked_query, self.asked)  # relations asked x features
+        of_kinds = sparse_product(self.kinds.features, prior.t())  # kinds x relations asked
+        self.prior = of_kinds.index_select(1, torch.from_numpy(self.of_asked))  # kinds x queries
         n = len(batch)
         begin = self._begin()  # kinds x n_dims
         at_heads = torch.from_numpy(self.kinds.of_entity[batch.heads])
@@ -107,18 +111,19 @@ class FastSteps:
     def _received(self, step: Step, scan: Scan, from_place: np.ndarray, number: int) -> tuple[Scan, Tensor]:
         """What is left of a scan within the attending-to horizon, and what each slot has of its in-edges.
 
-        Message and flow are made once per sender and relation.
+        Message and flow are made once per sender and relation, what a relation adds once per relation asked.
         """
         rows = torch.from_numpy(self.visited.row[from_place])
         pair_offsets, pair_from = find_pairs(scan.edge_offsets, scan.edge_relation)
         pair_relation = scan.edge_relation[pair_offsets[:-1]].astype(np.int64)
+        n_relations = self.network.n_relations + 1
         used, pair_row = number_used(
-            scan.from_query[pair_from] * (self.network.n_relations + 1) + pair_relation,
-            len(self.batch) * (self.network.n_relations + 1),
+            self.of_asked[scan.from_query[pair_from]] * n_relations + pair_relation,
+            len(self.asked) * n_relations,
         )
-        of_query, of_relation = (torch.from_numpy(x) for x in np.divmod(used, self.network.n_relations + 1))
+        of_asked, of_relation = (torch.from_numpy(x) for x in np.divmod(used, n_relations))
         sent = self.states.read(rows) @ step.send
-        relation = self.network.relation_vectors(step, self.query, self.asked, of_query, of_relation)
+        relation = self.network.relation_vectors(step, self.asked_query, self.asked, of_asked, of_relation)
         flow = self._flow(self.attention.read(rows), sent, relation, pair_from, pair_row)
         slots = self._attended_to(scan, flow.detach().numpy(), pair_offsets, number)
         if len(slots) < scan.n_slots:
