@@ -62,8 +62,8 @@ class ModelConfig(_Section):
     )
     relation_vectors: Literal["turned", "query", "plain"] = _option(
         "turned",
-        "strong: what a relation adds to a message for the relation asked: of its own for each pair of them, what "
-        "layers shared by all make of it, or the same for all",
+        "strong: how what a relation adds to a message depends on the relation asked: by a map that each relation has "
+        "for itself, by layers that all share alone, or not at all",
     )
     profiles: Literal["on", "prior", "off"] = _option(
         "on",
@@ -73,7 +73,7 @@ class ModelConfig(_Section):
     gates: Literal["edges", "nodes", "off"] = _option(
         "edges",
         "strong: whether messages are weighed by the attention that flows along their edges, by their senders' "
-        "attention, or not, so that it only chooses what is expanded",
+        "attention, or not, so that it only chooses what is expanded (and N3 keeps what most edges lead to)",
     )
 
     @property

@@ -190,7 +190,7 @@ def _show_group(output: Output, title: str, group: dict[str, Any]) -> None:
     isolated = group["isolated"]
     output.wrap(
         f"Without any fact of the entities asked about: lost {_value(isolated['probability_lost'])}, rank worse "
-        f"{_value(isolated['rank_worse'])}. No explanation can do more."
+        f"{_value(isolated['rank_worse'])}. What is left then is a prior, and no path."
     )
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmpn.model.trace import ReasoningTrace, TraceStep
+from dpmpn.model.trace import Choice, ReasoningTrace, TraceStep
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,7 @@ class QueryFlow:
     attended_from: np.ndarray  # steps x nodes
     attended_to: np.ndarray  # steps x nodes
     steps: tuple[StepFlow, ...]
+    choices: tuple[Choice | None, ...] = ()  # of each step: what N3 left out before it had attention
 
     @classmethod
     def of(cls, trace: ReasoningTrace, query: int = 0) -> "QueryFlow":
@@ -52,7 +53,8 @@ class QueryFlow:
             attended_from[t, np.searchsorted(nodes, step.from_node[senders])] = step.attended_from[senders]
             tails = places[step.edge_slot[_edges(step, senders)] - slot.start]
             steps.append(_step_flow(step, senders, nodes, tails))
-        return cls(head, nodes, attention, score, attended_from, attended_to, tuple(steps))
+        choices = tuple(step.choice and step.choice.of(query) for step in trace.steps)
+        return cls(head, nodes, attention, score, attended_from, attended_to, tuple(steps), choices)
 
     @property
     def waiting(self) -> int:

@@ -10,7 +10,7 @@ Reason = Literal[
     "unreachable",  # no chain of at most T facts leads from the head to it
     "not_sampled",  # never scanned: the edges towards it were not among those drawn from an attended-from node
     "not_attended_from",  # it, or the node before it, was scanned, but was not among the N1 of the next step
-    "not_attended_to",  # it was scanned, but was not among the N3 that get messages
+    "not_attended_to",  # it, or a node before it, was scanned, but was not among the N3 that get messages
     "out_competed",  # it has attention at the end, and others have more
     "first_answer",
 ]

@@ -107,8 +107,9 @@ class _Search:
         scanned, early enough as well.
         """
         levels, late = Levels(self.graph, self.candidate, towards=True), None
+        nearer = np.empty(0, np.int64)
         for distance in range(1, self.n_steps + 1):
-            nearer = levels.level
+            nearest, nearer = nearer, levels.level
             here = np.isin(self.flow.nodes, levels.advance())
             times, places = np.nonzero(self.scanned[: self.n_steps - distance + 1] & here)
             if len(times):
@@ -118,11 +119,49 @@ class _Search:
                 late = self._near(place, time, distance, nearer)
         drawn = self.flow.attended_from[times, places]
         if drawn.any():
+            if left_out := self._left_out(distance - 1, nearer, nearest, late):
+                return left_out
             return self._not_drawn(times[drawn], places[drawn], distance, nearer, late)
         pairs = zip(places.tolist(), times.tolist(), strict=True)
         nodes = [self._near(place, time, distance, nearer) for place, time in pairs]
         best = min(nodes, key=lambda node: (node.rank, node.step))
         return self._cut("not_attended_from", (best,), self.flow.attended_from[best.step], late=late)
+
+    def _left_out(
+        self, distance: int, nodes: np.ndarray, nearer: np.ndarray, late: Near | None
+    ) -> WhyNot | None:
+        """Edges led to one of these nodes early enough, and the attending-to horizon kept others."""
+        found = []
+        for time, choice in enumerate(self.flow.choices[: self.n_steps - distance], 1):
+            if choice is not None:
+                places = np.flatnonzero(np.isin(choice.node, nodes) & ~choice.is_kept)
+                found += [(int(place), time) for place in places[:1]]
+        if not found:
+            return None
+        place, time = min(found)
+        choice = self.flow.choices[time - 1]
+        kept = np.flatnonzero(choice.is_kept)
+        rivals = [
+            rival(self.graph, int(choice.node[at]), float(choice.score[at]))
+            for at in (*kept[:SHOWN_RIVALS], *kept[-1:])
+        ]
+        now, chosen_by = (
+            self.horizon.max_attending_to_per_step,
+            STRATEGIES[self.horizon.strategy].attending_to,
+        )
+        score, entity = float(choice.score[place]), int(choice.node[place])
+        return self._told(
+            "not_attended_to",
+            step=time,
+            near=(self._described(entity, distance, time, score, (place + 1, len(choice.node)), nearer),),
+            late=late,
+            limit=now,
+            chosen_by=chosen_by,
+            by=tuple(rivals[:-1]),
+            weakest_kept=rivals[-1] if rivals else None,
+            settings=(("ask_attending_to_per_step", _raised(now, _enough(chosen_by, now, place + 1))),),
+            settings_now=(("ask_attending_to_per_step", now),),
+        )
 
     def _not_drawn(
         self, times: np.ndarray, places: np.ndarray, distance: int, nearer: np.ndarray, late: Near | None
@@ -197,14 +236,25 @@ class _Search:
         before = (attention[others] > attention[place]) | (
             (attention[others] == attention[place]) & (others < place)
         )
+        place_of_all = int(before.sum()) + 1, len(others)
+        return self._described(entity, distance, time, float(attention[place]), place_of_all, nearer)
+
+    def _described(
+        self,
+        entity: int,
+        distance: int,
+        time: int,
+        attention: float,
+        place_of_all: tuple[int, int],
+        nearer: np.ndarray,
+    ) -> Near:
         return Near(
             self.graph.entities.name(entity),
             self.graph.entities.label(entity),
             distance,
             time,
-            float(attention[place]),
-            int(before.sum()) + 1,
-            len(others),
+            attention,
+            *place_of_all,
             self._facts(entity),
             int(np.isin(tails_of(self.graph, np.array([entity])), nearer).sum()) if distance else 0,
         )

@@ -116,11 +116,16 @@ def _not_attended_from(why: WhyNot) -> list[str]:
 
 def _not_attended_to(why: WhyNot) -> list[str]:
     node = why.near[0]
-    return [
-        f"{why.label} was looked at in step {node.step} and got attention {probability_shown(node.attention)}, "
-        f"{_place(node)}, but was not kept, and later steps did not come back to it.",
-        _kept(why, f"keeps {_nodes(why.limit)}"),
-    ]
+    got = f"was looked at in step {node.step} and got attention {probability_shown(node.attention)}, {_place(node)}"
+    if not node.distance:
+        told = [f"{why.label} {got}, but was not kept, and later steps did not come back to it."]
+    else:
+        told = [
+            f"{why.label} was never looked at, although {_facts_away(why)}.",
+            f"Of what came near it early enough, {node.label} ({counted(node.distance, 'fact')} from it) {got}, but "
+            "was not kept.",
+        ]
+    return [*told, _kept(why, f"keeps {_nodes(why.limit)}"), *_late(why)]
 
 
 def _kept(why: WhyNot, keeps: str) -> str:

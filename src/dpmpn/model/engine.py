@@ -38,7 +38,8 @@ class Engine:
     ) -> None:
         self.network, self.graph, self.config = network, graph, config
         reference = reference or network.entities.device.type != "cpu"
-        keep_freed_memory()
+        if not reference:
+            keep_freed_memory()
         can_share = hasattr(os, "memfd_create")  # Linux; elsewhere this process works alone
         self.threads = config.run.threads or os.cpu_count() or 1 if can_share and not reference else 1
         self._computer = computer_for(network, graph, reference)
@@ -71,7 +72,8 @@ class Engine:
 
     def gradients(self, batch: QueryBatch, targets: Targets) -> Gradients:
         """The mean loss over all targets of the batch, as its model defines it, and its gradients."""
-        return sum_gradients(self._run(batch, self.config.horizon, targets))
+        (found,) = self._run(batch, self.config.horizon, targets)
+        return found
 
     def usage(self) -> Usage:
         """CPU seconds and peak memory of this process and its workers so far."""
@@ -113,7 +115,10 @@ class Engine:
             torch.set_num_threads(intra_op)
 
     def _run_parts(self, batch, parts: list[slice], horizon: Horizon, targets: Targets | None) -> list[Any]:
-        """Results of the parts in order: each round, one part for this process and one for each worker."""
+        """Results of the parts in order, or the sum of their gradients.
+
+        Each round has one part for this process and one for each worker.
+        """
         results = []
         n_workers = len(self._workers) if self._workers is not None else 0
         n_targets = 0 if targets is None else len(targets.entities)
@@ -129,6 +134,7 @@ class Engine:
                 own = batch.part(mine), targets.part(mine)
                 results.append(self._computer.gradients(*own, horizon, n_targets))
                 results += [self._workers.gradients(worker) for worker in range(len(theirs))]
+                results = [sum_gradients(results)]  # the next round overwrites those of the workers
         return results
 
     def _parts(self, batch: QueryBatch, horizon: Horizon, training: bool) -> list[slice]:

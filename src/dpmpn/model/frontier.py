@@ -9,6 +9,8 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.model.batch import QueryBatch
 from dpmpn.ops.expand import NO_LIMIT, expand, hash_scores, keep_edges, merge_visited, relabel, select_top
 
+DIGITS = 6  # of scores that the stronger model's horizons choose by: equal nodes must tie, in whatever order
+# their messages were added up
 ATTENTION_FLOOR = 1e-20  # nodes at or below it are not attended from or to
 
 

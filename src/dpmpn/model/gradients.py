@@ -37,11 +37,11 @@ def sum_rows(pairs: list[tuple[np.ndarray, Tensor]], empty: Tensor) -> tuple[np.
 
 
 def sum_gradients(parts: list[Gradients]) -> Gradients:
-    """The gradients of a whole batch."""
+    """The gradients of parts together; those of the shared parameters are added to the first part's, in place."""
     if len(parts) == 1:
         return parts[0]
     shared = parts[0].shared
     for part in parts[1:]:
-        shared += part.shared  # in place: they may be many, and nobody else has them
+        shared += part.shared
     entities, rows = sum_rows([(part.entities, part.rows) for part in parts], parts[0].rows)
     return Gradients(sum(p.loss for p in parts), sum(p.reached for p in parts), shared, entities, rows)

@@ -5,6 +5,7 @@ it again, page by page, which takes up to a quarter of the time.
 """
 
 import ctypes
+import functools
 import platform
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # names of mallopt(3)
@@ -12,8 +13,9 @@ _LARGEST_KEPT = 32 << 20  # bytes of one array; glibc takes no more
 _KEPT, _ASKED_FOR_AT_ONCE = 1 << 30, 64 << 20
 
 
+@functools.cache
 def keep_freed_memory() -> None:
-    """Let this process keep up to a gigabyte that it has freed; arrays above 32 MiB go back at once, as ever.
+    """Let this process keep about a gigabyte that it has freed; arrays above 32 MiB go back at once, as ever.
 
     Without effect where the C library is not glibc.
     """

@@ -6,6 +6,29 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
+class Choice:
+    """What an attending-to horizon chose between before the nodes had any attention."""
+
+    offsets: np.ndarray  # of each query:
+    node: np.ndarray  # entities that edges led to,
+    score: np.ndarray  # what they were chosen by,
+    is_kept: np.ndarray  # and whether they were
+
+    @classmethod
+    def between(cls, offsets: np.ndarray, node: np.ndarray, score: np.ndarray, kept: np.ndarray) -> "Choice":
+        """The choice that kept nodes at some places."""
+        is_kept = np.zeros(len(node), bool)
+        is_kept[kept] = True
+        return cls(offsets, node, score, is_kept)
+
+    def of(self, query: int) -> "Choice":
+        """That of one query, the best first; of equals those with lower ids, as the horizons choose."""
+        start, stop = self.offsets[query : query + 2]
+        order = start + np.argsort(-self.score[start:stop], kind="stable")
+        return Choice(np.array([0, stop - start]), self.node[order], self.score[order], self.is_kept[order])
+
+
+@dataclass(frozen=True, eq=False)
 class TraceStep:
     """One step of a batch of queries; nodes and edges grouped by query."""
 
@@ -23,6 +46,9 @@ class TraceStep:
     slot_attention: np.ndarray  # attention a^{t+1},
     slot_score: np.ndarray  # the score that horizons choose by (in the paper, the attention),
     attended_to: np.ndarray  # and whether it is in the attending-to horizon
+    choice: Choice | None = (
+        None  # where the horizon left nodes out, which are then not among the scanned ones
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,14 +98,10 @@ class Workers:
             send(self.processes[worker].stdin, meta, **arrays)
 
     def gradients(self, worker: int) -> Gradients:
-        """Wait for the gradients of the part a worker was given."""
+        """Wait for the gradients of the part a worker was given; its next part overwrites them."""
         meta, arrays = self._receive(self.processes[worker])
-        shared = torch.from_numpy(
-            self._shared_gradients[worker].copy()
-        )  # the worker's next part overwrites them
-        return Gradients(
-            meta["loss"], meta["reached"], shared, arrays["entities"], torch.from_numpy(arrays["rows"])
-        )
+        shared, rows = torch.from_numpy(self._shared_gradients[worker]), torch.from_numpy(arrays["rows"])
+        return Gradients(meta["loss"], meta["reached"], shared, arrays["entities"], rows)
 
     def answer(self, worker: int) -> Answer:
         """Wait for the answer to the part a worker was given."""
@@ -147,15 +143,19 @@ def _share(network: Network, graph: KnowledgeGraph, count: int) -> tuple[int, di
     """
     arrays = {name: p.detach().numpy() for name, p in network.named_parameters()}
     arrays |= {f"graph.{name}": getattr(graph, name) for name in _GRAPH_ARRAYS}
-    n_shared = sum(parameter.numel() for parameter in network.shared_parameters().values())
-    room = np.broadcast_to(network.entities.detach().numpy().dtype.type(0), n_shared)
-    arrays |= {f"gradients.{worker}": room for worker in range(count)}
     layout, size = {}, 0
     for name, array in arrays.items():
         layout[name] = [array.dtype.str, array.shape, size]
         size += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
     handle = os.memfd_create("dpmpn")
     os.posix_fallocate(handle, 0, max(size, 1))  # fails here, not at the first write, when memory is short
+    # Rooms for gradients take memory when they are first written: those who only ask never do.
+    dtype = network.entities.detach().numpy().dtype
+    n_shared = sum(parameter.numel() for parameter in network.shared_parameters().values())
+    for worker in range(count):
+        layout[f"gradients.{worker}"] = [dtype.str, (n_shared,), size]
+        size += -(-n_shared * dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
+    os.ftruncate(handle, max(size, 1))
     views = _views(f"/proc/self/fd/{handle}", layout)
     for name, array in arrays.items():
         views[name][...] = array
@@ -205,10 +205,8 @@ def _compute(
     targets = Targets(*(arrays[f"targets.{name}"] for name in _TARGET_ARRAYS))
     result = computer.gradients(batch, targets, horizon, meta["n_targets"])
     room[:] = result.shared.numpy()
-    return {"loss": result.loss, "reached": result.reached}, {
-        "entities": result.entities,
-        "rows": result.rows.numpy(),
-    }
+    sent = {"entities": result.entities, "rows": result.rows.numpy()}
+    return {"loss": result.loss, "reached": result.reached}, sent
 
 
 def main() -> None:

@@ -11,6 +11,10 @@ from torch import Tensor
 
 from dpmpn.ops.pool import RowPool
 
+LEAST_FLOW = (
+    1e-12  # added to the flow into a node before its logarithm is taken: closed gates let none through
+)
+
 
 def gate(x: Tensor) -> Tensor:
     """A smooth step from 0 to 1: (1 + x / (1 + |x|)) / 2."""
@@ -26,20 +30,14 @@ def gated(sent: Tensor, relation: Tensor, flow: Tensor) -> Tensor:
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _gated_forward(states, rows, sent, relation, flow, pair_offsets, pair_from, pair_row, edge_slot, out):
-    """For each slot: its state, or zeros; sum and mean of its messages; the logs of their number and flow."""
+    """For each slot: its state, sum and mean of its messages, the logs of their number and flow."""
     width = states.shape[1]
-    half, one = out.dtype.type(0.5), out.dtype.type(1)
+    half, one, least = out.dtype.type(0.5), out.dtype.type(1), out.dtype.type(LEAST_FLOW)
     count, inflow = np.zeros(len(rows), np.int64), np.zeros(len(rows), out.dtype)
     for s in range(len(rows)):
-        row = out[s]
-        if rows[s] >= 0:
-            state = states[rows[s]]
-            for k in range(width):
-                row[k] = state[k]
-        else:
-            for k in range(width):
-                row[k] = 0
+        row, state = out[s], states[rows[s]]
         for k in range(width):
+            row[k] = state[k]
             row[width + k] = 0
     message = np.empty(width, out.dtype)
     for p in range(len(pair_from)):
@@ -61,7 +59,7 @@ def _gated_forward(states, rows, sent, relation, flow, pair_offsets, pair_from, 
         for k in range(width):
             row[2 * width + k] = share * row[width + k]
         row[3 * width] = np.log(out.dtype.type(count[s]))
-        row[3 * width + 1] = np.log(inflow[s])
+        row[3 * width + 1] = np.log(inflow[s] + least)
     return count, inflow
 
 
@@ -72,18 +70,15 @@ def _gated_backward(
 ):  # fmt: skip
     """Add the gradient of `_gated_forward` to the gradients of what it read."""
     width = dstates.shape[1]
-    half, one = gradient.dtype.type(0.5), gradient.dtype.type(1)
+    half, one, least = gradient.dtype.type(0.5), gradient.dtype.type(1), gradient.dtype.type(LEAST_FLOW)
     summed, dinflow = np.empty((len(rows), width), gradient.dtype), np.empty(len(rows), gradient.dtype)
     for s in range(len(rows)):
-        row, both = gradient[s], summed[s]
+        row, both, state = gradient[s], summed[s], dstates[rows[s]]
         share = one / gradient.dtype.type(count[s])
         for k in range(width):  # the sum is in the mean, too
             both[k] = row[width + k] + share * row[2 * width + k]
-        dinflow[s] = row[3 * width + 1] / inflow[s]
-        if rows[s] >= 0:
-            state = dstates[rows[s]]
-            for k in range(width):
-                state[k] += row[k]
+            state[k] += row[k]
+        dinflow[s] = row[3 * width + 1] / (inflow[s] + least)
     total = np.empty(width, gradient.dtype)
     for p in range(len(pair_from)):
         if pair_offsets[p] == pair_offsets[p + 1]:
@@ -149,9 +144,9 @@ class _Gated(torch.autograd.Function):
 
 def receive(
     states: RowPool,
-    rows: np.ndarray,  # slots: the row of each one's state, -1 for none
-    sent: Tensor,  # senders x (2 n_dims or more): what a sender's state makes of value and gate
-    relation: Tensor,  # rows x (3 n_dims or more): what a relation adds to them, and what it multiplies the value by
+    rows: np.ndarray,  # slots: the row of each one's state
+    sent: Tensor,  # senders x (2 n_dims + 1): what a sender's state makes of value and gate
+    relation: Tensor,  # rows x (3 n_dims + 1): what a relation adds to them, and what it multiplies the value by
     flow: Tensor,  # pairs: the attention that flows along each of its edges
     pairs: tuple[
         np.ndarray, np.ndarray, np.ndarray
@@ -161,6 +156,7 @@ def receive(
     """What each slot has of its in-edges: slots x (3 n_dims + 2).
 
     Its state; the sum and the mean of the messages, flow * value * gate; and the logarithms of their number and of the
-    sum of their flows. The sum tells how much speaks for a node, the mean what does.
+    sum of their flows. The sum tells how much speaks for a node, the mean what does. The last columns of `sent` and
+    `relation` are not read: they made the flow.
     """
     return _Gated.apply(states.token, rows, sent, relation, flow, pairs, edge_slot, states)

@@ -12,7 +12,8 @@ _BYTES_TO_TRAIN = 4 * 4  # of each value: itself, two moments and a gradient
 def least_values(graph: KnowledgeGraph, model: ModelConfig) -> int:
     """A lower bound of a network's number of values: the tables it has, and a matrix of each width."""
     if model.model == "strong":  # no entity table
-        return (4 + model.n_steps_in_agnn) * graph.n_relations * model.n_dims + model.n_dims**2
+        of_relation = 3 * model.n_dims * (1 + model.n_dims * (model.relation_vectors == "turned"))
+        return graph.n_relations * (model.n_steps_in_agnn * of_relation + 4 * model.n_dims) + model.n_dims**2
     return (graph.n_entities + graph.n_relations + 1) * model.n_dims + model.n_dims**2 + model.n_dims_att**2
 
 
@@ -31,7 +32,13 @@ def placed_network(graph: KnowledgeGraph, config: Config) -> Network:
 def _check_memory(graph: KnowledgeGraph, model: ModelConfig) -> None:
     needed, machine = _BYTES_TO_TRAIN * least_values(graph, model), 2 * memory_budget(0)
     if needed > machine:
+        strong = model.model == "strong"
+        sizes = f"n_dims = {model.n_dims} and " + (
+            f"relation_vectors = {model.relation_vectors} on {graph.n_relations:,} relations, inverses among them,"
+            if strong
+            else f"n_dims_att = {model.n_dims_att} on {graph.n_entities:,} entities"
+        )
+        lower = "lower n_dims, or take relation_vectors = query" if strong else "lower n_dims"
         raise ConfigError(
-            f"n_dims = {model.n_dims} and n_dims_att = {model.n_dims_att} on {graph.n_entities:,} entities need "
-            f"{needed >> 30:,} GB to train, and this machine has {machine >> 30:,} GB; lower n_dims"
+            f"{sizes} need {needed >> 30:,} GB to train, and this machine has {machine >> 30:,} GB; {lower}"
         )

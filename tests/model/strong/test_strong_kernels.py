@@ -6,14 +6,14 @@ import torch
 from torch.autograd import gradcheck
 from torch.nn.functional import layer_norm
 
-from dpmpn.ops.gate import gate, gated, inflows, receive
+from dpmpn.ops.gate import LEAST_FLOW, gate, gated, inflows, receive
 from dpmpn.ops.normalise import updated
 from dpmpn.ops.pool import RowPool
 from dpmpn.ops.score import scored
 from dpmpn.ops.sparse import SparseRows, sparse_product
 
 WIDTH = 4
-STATE_ROWS = np.array([2, -1, 0, 2, -1])  # slots
+STATE_ROWS = np.array([2, 1, 0, 2, 1])  # slots
 PAIRS = np.array([0, 2, 3, 3, 6]), np.array([0, 0, 1, 2]), np.array([4, 1, 1, 0])  # one pair has no edge
 EDGE_SLOT = np.array([0, 3, 1, 4, 0, 2])  # every slot has an edge
 OF_QUERY, OF_KIND = np.array([0, 0, 1, 1, 1, 2]), np.array([3, 1, 1, 0, 3, 2])
@@ -48,8 +48,7 @@ def received(states, sent, relation, flow):
 
 
 def plainly_received(states, sent, relation, flow):
-    at = torch.from_numpy(STATE_ROWS)
-    old = torch.where((at >= 0)[:, None], states[at.clamp(min=0)], torch.zeros(1, dtype=states.dtype))
+    old = states[torch.from_numpy(STATE_ROWS)]
     pair = np.repeat(np.arange(len(PAIRS[1])), np.diff(PAIRS[0]))
     sender, row = torch.from_numpy(PAIRS[1][pair]), torch.from_numpy(PAIRS[2][pair])
     slot, flow = torch.from_numpy(EDGE_SLOT), flow[torch.from_numpy(pair), None]
@@ -59,7 +58,7 @@ def plainly_received(states, sent, relation, flow):
     message = flow * value * (1 + opened / (1 + opened.abs())) / 2
     total, inflow = (x.new_zeros(len(old), x.shape[1]).index_add(0, slot, x) for x in (message, flow))
     count = torch.from_numpy(np.bincount(EDGE_SLOT)).to(states)[:, None]
-    return torch.cat([old, total, total / count, count.log(), inflow.log()], 1)
+    return torch.cat([old, total, total / count, count.log(), (inflow + LEAST_FLOW).log()], 1)
 
 
 def messages(rng):

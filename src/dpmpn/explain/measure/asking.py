@@ -17,16 +17,15 @@ class Outcome:
 
     probability: float
     rank: float  # among all entities, ties at their mean; the last where it has no probability
-    first: int  # the entity that was answered first
 
 
 def outcome(probabilities: np.ndarray, answer: int) -> Outcome:
     """The outcome for an answer, from the probabilities of all entities."""
-    first, own = int(np.argmax(probabilities)), probabilities[answer]
+    own = probabilities[answer]
     if own == 0:
-        return Outcome(0.0, float(len(probabilities)), first)
+        return Outcome(0.0, float(len(probabilities)))
     better, tied = np.sum(probabilities > own), np.sum(probabilities == own)
-    return Outcome(float(own), float(better + (tied + 1) / 2), first)
+    return Outcome(float(own), float(better + (tied + 1) / 2))
 
 
 class ChangedGraphs:
@@ -56,25 +55,16 @@ class ChangedGraphs:
         engine = Engine(self.engine.network, graph, self.engine.config)
         return self._asked(engine, engine.asking_batch(np.array([head]), np.array([relation])), answer)
 
-    def unchanged(self, head: int, relation: int, answer: int) -> Outcome:
-        """Ask on the graph as it is."""
-        return self._asked(
-            self.engine, self.engine.asking_batch(np.array([head]), np.array([relation])), answer
-        )
-
     def _asked(self, engine: Engine, batch: QueryBatch, answer: int) -> Outcome:
-        # `trace` and not `answer`: that looks at every node's degree first, to see how many questions fit in memory.
-        given, _ = engine.trace(batch)
-        return outcome(given.of_all(self.graph.n_entities)[0], answer)
+        return outcome(engine.answer(batch).of_all(self.graph.n_entities)[0], answer)
 
 
-def edges_at(graph: KnowledgeGraph, head: int) -> list[Edge]:
-    """All edges that leave a node."""
-    own = slice(*graph.offsets[head : head + 2])
-    return [
-        (head, relation, tail)
-        for relation, tail in zip(graph.relations[own].tolist(), graph.tails[own].tolist(), strict=True)
-    ]
+def edges_at(graph: KnowledgeGraph, entity: int) -> list[Edge]:
+    """All edges that lead away from an entity or to it."""
+    away = np.arange(*graph.offsets[entity : entity + 2])
+    edges = np.union1d(away, np.flatnonzero(graph.tails == entity))
+    columns = graph.edge_heads(edges), graph.relations[edges], graph.tails[edges]
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def edges_of(graph: KnowledgeGraph, facts: Iterable[Edge]) -> np.ndarray:

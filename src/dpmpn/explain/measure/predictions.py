@@ -39,7 +39,7 @@ class Measured:
     right: bool  # some split states the answer
     known: bool  # the graph states it already: then the fact itself is in reach
     before: Outcome
-    isolated: Outcome  # without any fact of the head: no explanation can do more
+    isolated: Outcome  # without any fact of the head: what a prior alone gives
     full_facts: int  # of the full subgraph
     paths: int
     kept_share: float  # of the answer's attention, that came along these paths
@@ -166,7 +166,7 @@ def _measured(
         answer,
         right=bool(explanation.answer.known or answer in stated),
         known=explanation.answer.known,
-        before=graphs.unchanged(*question, answer),
+        before=asking.without(()),
         isolated=asking.without(edges_at(graphs.graph, question[0])),
         full_facts=len(evidence.full),
         paths=len(evidence.walks),

@@ -7,22 +7,28 @@ from torch import Tensor
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.model.batch import QueryBatch
-from dpmpn.model.frontier import STRATEGIES, Frontier, Scan, Visited, attending_to, expand_frontier, select
+from dpmpn.model.frontier import (
+    DIGITS,
+    STRATEGIES,
+    Frontier,
+    Scan,
+    Visited,
+    attending_to,
+    expand_frontier,
+    select,
+)
 from dpmpn.model.strong.network import Step, StrongNetwork, asked_relations
 from dpmpn.model.strong.profiles import Profiles
 from dpmpn.model.strong.reached import Reached
 from dpmpn.model.strong.softmax import probabilities
 from dpmpn.model.strong.trace import StepRecord, contributions, fill_trace
-from dpmpn.model.trace import ReasoningTrace
+from dpmpn.model.trace import Choice, ReasoningTrace
 from dpmpn.ops.expand import find_pairs, number_used
-from dpmpn.ops.gate import gate, gated, inflows, receive
+from dpmpn.ops.gate import LEAST_FLOW, gate, gated, inflows, receive
 from dpmpn.ops.normalise import updated
 from dpmpn.ops.pool import RowPool
 from dpmpn.ops.score import scored
 from dpmpn.ops.sparse import sparse_product
-
-DIGITS = 6
-"""Of attention, when nodes are chosen by it: equal nodes must tie, in whatever order their messages were added up."""
 
 
 class Workspace:
@@ -125,8 +131,12 @@ class FastSteps:
         sent = self.states.read(rows) @ step.send
         relation = self.network.relation_vectors(step, self.asked_query, self.asked, of_asked, of_relation)
         flow = self._flow(self.attention.read(rows), sent, relation, pair_from, pair_row)
-        slots = self._attended_to(scan, flow.detach().numpy(), pair_offsets, number)
-        if len(slots) < scan.n_slots:
+        choice = None
+        if self._is_too_wide(scan):
+            scores = self._scores(scan, flow.detach().numpy(), pair_offsets, number)
+            slots = attending_to(scan, self.batch, self.horizon, scores, number)
+            if self.records is not None:
+                choice = Choice.between(scan.slot_offsets, scan.slot_node, scores, slots)
             scan, before = scan.within(slots)
             pair_offsets = before[pair_offsets]
         begin_row = self.begin_row + self.kinds.of_entity[scan.slot_node]
@@ -136,7 +146,7 @@ class FastSteps:
         if self.records is not None:
             message = gated(sent[pair_from], relation[pair_row], flow[:, None])
             self.records.append(
-                StepRecord(scan, self.visited, from_place, message, flow, pair_offsets, received)
+                StepRecord(scan, self.visited, from_place, message, flow, pair_offsets, received, choice)
             )
         return scan, received
 
@@ -156,20 +166,21 @@ class FastSteps:
             return flow
         return flow * gate(sent[:, -1].index_select(0, sender) + relation[:, -1].index_select(0, row))
 
-    def _attended_to(self, scan: Scan, flow: np.ndarray, pair_offsets: np.ndarray, number: int) -> np.ndarray:
-        """The slots within the attending-to horizon: those that most attention flows to.
+    def _is_too_wide(self, scan: Scan) -> bool:
+        """Whether a query's slots are more than the attending-to horizon keeps."""
+        if STRATEGIES[self.horizon.strategy].attending_to == "all":
+            return False
+        return np.diff(scan.slot_offsets).max(initial=0) > self.horizon.max_attending_to_per_step
+
+    def _scores(self, scan: Scan, flow: np.ndarray, pair_offsets: np.ndarray, number: int) -> np.ndarray:
+        """What the attending-to horizon chooses slots by: the attention that flows to them.
 
         In the last step none of them will be expanded, and they are chosen as answers: with their priors.
         """
-        pruning, limit = STRATEGIES[self.horizon.strategy], self.horizon.max_attending_to_per_step
-        if pruning.attending_to == "all" or np.diff(scan.slot_offsets).max(initial=0) <= limit:
-            return np.arange(scan.n_slots)
-        scores = inflows(scan.n_slots, flow, pair_offsets, scan.edge_slot)
+        logit = np.log(inflows(scan.n_slots, flow, pair_offsets, scan.edge_slot) + LEAST_FLOW)
         if number == len(self.network.steps) - 1:
-            prior = self.prior.detach().numpy()[self.kinds.of_entity[scan.slot_node], scan.slot_query]
-            logit = np.log(scores) + prior
-            scores = (1 + logit / (1 + np.abs(logit))) / 2  # the same order, and above zero
-        return attending_to(scan, self.batch, self.horizon, scores.round(DIGITS), number)
+            logit += self.prior.detach().numpy()[self.kinds.of_entity[scan.slot_node], scan.slot_query]
+        return gate(torch.from_numpy(logit)).numpy().round(DIGITS)
 
     def _next_frontier(self, number: int) -> Frontier:
         """The best of all visited nodes."""

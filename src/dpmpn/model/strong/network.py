@@ -20,16 +20,15 @@ class Step(nn.Module):
     def __init__(self, n_relations: int, n_dims: int, turned: bool) -> None:
         super().__init__()
         unit = 1 / math.sqrt(n_dims)
-        # What a relation adds to value and gate of a message, multiplies the value by, and adds to the flow: of its
-        # own, and what the query turns on.
+        # What a relation adds to value (v) and gate (u) of a message, multiplies the value by (k), and adds to the flow
+        # (f): of its own, and what the query turns on.
         width = 3 * n_dims + 1
         self.relation = _random(n_relations + 1, width, scale=0.3)
         self.relation_in = _random(n_dims, 2 * n_dims, scale=unit)
         self.query_in = _random(n_dims, 2 * n_dims, scale=unit)
         self.relation_out = _random(2 * n_dims, width, scale=unit / math.sqrt(2))
-        # And what the query makes of each relation: most of all parameters, and no more than relations allow.
-        of_all = torch.zeros(n_dims, (n_relations + 1) * width) if turned else None
-        self.register_parameter("turned", None if of_all is None else nn.Parameter(of_all))
+        # And a map of the query that each relation has for itself: most of all parameters.
+        self.turned = nn.Parameter(torch.zeros(n_dims, (n_relations + 1) * width)) if turned else None
         # What the relation asked and its inverse add, whichever they are.
         self.asked = _random(2, width, scale=0.3)
         for vectors in (self.relation, self.relation_out, self.asked):
@@ -59,8 +58,7 @@ class StrongNetwork(nn.Module):
         self.relations = _random(n_relations + 1, dims, scale=0.5)  # the last is the self-loop
         turned = config.relation_vectors == "turned"
         self.steps = nn.ModuleList(Step(n_relations, dims, turned) for _ in range(config.n_steps_in_agnn))
-        begin = _random(features, dims, scale=0.05) if config.profiles == "on" else None
-        self.register_parameter("profile_state", begin)
+        self.profile_state = _random(features, dims, scale=0.05) if config.profiles == "on" else None
         self.read_state = _random(dims, hidden, scale=1 / math.sqrt(dims))
         self.read_query = _random(dims, hidden, scale=1 / math.sqrt(dims))
         self.read_profile = _random(features, hidden, scale=0.1)

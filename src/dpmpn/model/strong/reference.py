@@ -11,13 +11,12 @@ from torch.nn import functional
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.model.batch import QueryBatch
-from dpmpn.model.frontier import STRATEGIES
+from dpmpn.model.frontier import DIGITS, STRATEGIES
 from dpmpn.model.reference import Edges, OnDevice, rows_of, sampled_edges, select
-from dpmpn.model.strong.fast import DIGITS
 from dpmpn.model.strong.network import Step, StrongNetwork, asked_relations
 from dpmpn.model.strong.profiles import DEGREE_SCALE
 from dpmpn.model.targets import Targets
-from dpmpn.ops.gate import gate, gated
+from dpmpn.ops.gate import LEAST_FLOW, gate, gated
 
 _LEAST_LOGIT = -1e30  # and not minus infinity: where all entities are answers, that would have no gradient
 
@@ -89,7 +88,7 @@ def messages(
 ) -> tuple[Tensor, Tensor]:
     """A message for each edge, and its flow.
 
-    flow * (W1 h * (1 + m(r, q)) + v(r, q)) * gate(W2 h + g(r, q)), and attention * gate(w . h + f(r, q)).
+    flow * (W1 h * (1 + k(r, q)) + v(r, q)) * gate(W2 h + u(r, q)), and attention * gate(w . h + f(r, q)).
     """
     relation = network.relation_vectors(step, query, asked, from_query[edges.sender], edges.relation)
     sent = (state @ step.send)[edges.sender]
@@ -103,7 +102,7 @@ def messages(
 
 def update(step: Step, old: Tensor, received: Tensor, count: Tensor, inflow: Tensor, query: Tensor) -> Tensor:
     """h <- h + ReLU(norm(W [h, sum of n messages, their mean, log n, log flow] + U q))."""
-    have = torch.cat([old, received, received / count, count.log(), inflow.log()], 1)
+    have = torch.cat([old, received, received / count, count.log(), (inflow + LEAST_FLOW).log()], 1)
     change = have @ step.change + query @ step.change_query
     return old + torch.relu(functional.layer_norm(change, change.shape[1:], step.norm_weight, step.norm_bias))
 
@@ -175,8 +174,8 @@ def _attended_to(
     horizon: Horizon, inflow: Tensor, prior: Tensor | None, scanned: Tensor, on: OnDevice, number: int
 ) -> Tensor:
     """Of the scanned nodes those that get messages: where most attention flows, in the last step with the prior."""
-    scores = inflow if prior is None else gate(inflow.log() + prior.detach().reshape(-1)[scanned])
-    how = STRATEGIES[horizon.strategy].attending_to
-    return select(
-        how, horizon.max_attending_to_per_step, scores.round(decimals=DIGITS), scanned, on, 2 * number
-    )
+    logit = (inflow + LEAST_FLOW).log()
+    if prior is not None:
+        logit = logit + prior.detach().reshape(-1)[scanned]
+    how, scores = STRATEGIES[horizon.strategy].attending_to, gate(logit).round(decimals=DIGITS)
+    return select(how, horizon.max_attending_to_per_step, scores, scanned, on, 2 * number)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dpmpn.model.frontier import Scan, Visited
-from dpmpn.model.trace import ReasoningTrace, TraceStep
+from dpmpn.model.trace import Choice, ReasoningTrace, TraceStep
 
 _LEAST = 1e-12  # of a contribution: a node whose messages all count against it still got its state from them
 
@@ -29,6 +29,7 @@ class StepRecord:
     flow: Tensor  # pairs
     pair_offsets: np.ndarray
     received: Tensor  # slots x (3 n_dims + 2): the state before, and what messages brought
+    choice: Choice | None  # of the slots, where there were too many
 
 
 def contributions(
@@ -124,7 +125,7 @@ def _traced(
     attended_from[record.from_place] = True
     step = TraceStep(
         query, before.node, sent, attended_from, offsets, relation, after.node[target], target, flow,
-        after.offsets, after.node, attention, score, attended_to,
+        after.offsets, after.node, attention, score, attended_to, record.choice,
     )  # fmt: skip
     return step, sent
 
