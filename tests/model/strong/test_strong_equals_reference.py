@@ -21,9 +21,13 @@ from dpmpn.model.leaks import removed_edges
 from dpmpn.model.targets import Targets
 
 
-def compare(graph, config, heads, relations, targets, removed=NO_EDGES):
-    """Answers, loss and gradients of both; the answer."""
+def compare(graph, config, heads, relations, targets, removed=NO_EDGES, closed=None):
+    """Answers, loss and gradients of both; the answer. `closed` is what all gates of flow and attention add."""
     fast, slow = (strong_engine(graph, config, reference=reference) for reference in (False, True))
+    for engine in (fast, slow) if closed is not None else ():
+        for step in engine.network.steps:
+            step.score_bias.data.fill_(closed)
+            step.relation.data[:, -1] = closed
     batch = fast.asking_batch(heads, relations, removed)
     answer, expected = (engine.answer(batch, config.horizon) for engine in (fast, slow))
     assert np.array_equal(answer.offsets, expected.offsets)
@@ -98,6 +102,21 @@ def test_heads_without_edges_and_answers_that_nothing_reaches():
     )
     answer = compare(graph, strong_config(), [10, 11, 4], [0, 3, 1], targets)
     assert np.diff(answer.offsets)[:2].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("closed", [-1e4, -1e20], ids=["nearly", "wholly"])
+def test_closed_gates(closed):
+    """A question's answer does not depend on what is asked beside it, and nothing becomes infinite."""
+    graph = random_graph(np.random.default_rng(1), 30, 2, 90)
+    config = strong_config(max_attending_to_per_step=6)
+    heads, relations = [0, 3, 28], [1, 0, 2]  # a hub, a node, one without edges
+    together = compare(
+        graph, config, heads, relations, Targets.single(np.array([4, 5, 6])), closed=closed
+    ).of_all(30)
+    assert np.isfinite(together).all()
+    for i, question in enumerate(zip(heads, relations, strict=True)):
+        alone = compare(graph, config, *([x] for x in question), Targets.single(np.array([4])), closed=closed)
+        np.testing.assert_allclose(alone.of_all(30)[0], together[i], rtol=1e-9)
 
 
 def test_a_head_that_loses_all_its_edges():
