@@ -136,7 +136,7 @@ def test_answers_say_what_the_other_graph_states(strong, other) -> None:
 
 
 def test_explanations_are_of_the_other_graph(strong, other) -> None:
-    explanation = strong.on(other).explain("other child6", "father")
+    explanation = strong.on(other).explain("other child6", "father", "other father6")
     facts = {key.fact for key in explanation.key_facts}
     assert facts and all(head.startswith("other ") for head, _, _ in facts)
 
