@@ -1,7 +1,7 @@
 """Keeping freed memory for the next batch.
 
 Every batch allocates and frees arrays of some megabytes. The C library would give each back to the system and ask for
-it again, page by page, which takes up to a quarter of the time.
+it again, page by page, which takes a good part of the time.
 """
 
 import ctypes
