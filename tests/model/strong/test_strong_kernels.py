@@ -83,18 +83,18 @@ def test_gradients_of_messages():
 
 
 def update_inputs(rng):
-    shapes = (6, 3 * WIDTH + 2), (6, WIDTH), (3, WIDTH), (WIDTH,), (WIDTH,)
+    shapes = (6, 3 * WIDTH + 2), (3 * WIDTH + 2, WIDTH), (3, WIDTH), (WIDTH,), (WIDTH,)
     return tuple(leaf(rng, *shape) for shape in shapes)
 
 
-def update(old, change, query, weight, bias):
-    return updated(old, change.clone(), query, OF_QUERY, weight, bias)  # which overwrites it
+def update(received, change, query, weight, bias):
+    return updated(received, change, query, OF_QUERY, weight, bias)
 
 
 def test_updates():
-    inputs = old, change, query, weight, bias = update_inputs(np.random.default_rng(2))
-    normal = layer_norm(change + query[torch.from_numpy(OF_QUERY)], (WIDTH,), weight, bias)
-    same(update(*inputs), old[:, :WIDTH] + torch.relu(normal), inputs)
+    inputs = received, change, query, weight, bias = update_inputs(np.random.default_rng(2))
+    normal = layer_norm(received @ change + query[torch.from_numpy(OF_QUERY)], (WIDTH,), weight, bias)
+    same(update(*inputs), received[:, :WIDTH] + torch.relu(normal), inputs)
     assert gradcheck(update, inputs)
 
 

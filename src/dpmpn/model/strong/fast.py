@@ -65,6 +65,7 @@ class FastSteps:
         relations, self.of_asked = np.unique(batch.relations, return_inverse=True)
         self.asked = asked_relations(relations, graph.inverse)
         self.asked_query = network.queries[torch.from_numpy(relations)]
+        self.turned = network.turned_relations(self.asked_query)
         self.kinds = profiles.without(batch.removed)
         prior = network.prior_rows(self.asked_query, self.asked)  # relations asked x features
         of_kinds = sparse_product(self.kinds.features, prior.t())  # kinds x relations asked
@@ -100,7 +101,7 @@ class FastSteps:
         """Messages along the edges of a scan, and new states and attention of all that they lead to."""
         scan, received = self._received(step, scan, from_place, number)
         new = updated(
-            received, received @ step.change, self.query @ step.change_query, scan.slot_query,
+            received, step.change, self.query @ step.change_query, scan.slot_query,
             step.norm_weight, step.norm_bias,
         )  # fmt: skip
         score = scored(
@@ -129,7 +130,9 @@ class FastSteps:
         )
         of_asked, of_relation = (torch.from_numpy(x) for x in np.divmod(used, n_relations))
         sent = self.states.read(rows) @ step.send
-        relation = self.network.relation_vectors(step, self.asked_query, self.asked, of_asked, of_relation)
+        relation = self.network.relation_vectors(
+            step, self.asked_query, self.turned, self.asked, of_asked, of_relation
+        )
         flow = self._flow(self.attention.read(rows), sent, relation, pair_from, pair_row)
         choice = None
         if self._is_too_wide(scan):

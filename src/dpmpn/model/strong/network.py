@@ -17,18 +17,16 @@ def _random(*shape: int, scale: float) -> nn.Parameter:
 class Step(nn.Module):
     """One step: messages from (sender, relation, query relation), the update of a state, and its score."""
 
-    def __init__(self, n_relations: int, n_dims: int, turned: bool) -> None:
+    def __init__(self, n_relations: int, n_dims: int) -> None:
         super().__init__()
         unit = 1 / math.sqrt(n_dims)
         # What a relation adds to value (v) and gate (u) of a message, multiplies the value by (k), and adds to the flow
         # (f): of its own, and what the query turns on.
         width = 3 * n_dims + 1
         self.relation = _random(n_relations + 1, width, scale=0.3)
-        self.relation_in = _random(n_dims, 2 * n_dims, scale=unit)
+        self.relation_in = _random(2 * n_dims, 2 * n_dims, scale=unit / math.sqrt(2))
         self.query_in = _random(n_dims, 2 * n_dims, scale=unit)
         self.relation_out = _random(2 * n_dims, width, scale=unit / math.sqrt(2))
-        # And a map of the query that each relation has for itself: most of all parameters.
-        self.turned = nn.Parameter(torch.zeros(n_dims, (n_relations + 1) * width)) if turned else None
         # What the relation asked and its inverse add, whichever they are.
         self.asked = _random(2, width, scale=0.3)
         for vectors in (self.relation, self.relation_out, self.asked):
@@ -55,9 +53,11 @@ class StrongNetwork(nn.Module):
         dims, hidden, features = config.n_dims, 2 * config.n_dims, n_features(n_relations)
         self.entities = nn.Parameter(torch.empty(0, dims))  # no row for any entity
         self.queries = _random(n_relations, dims, scale=0.5)
-        self.relations = _random(n_relations + 1, dims, scale=0.5)  # the last is the self-loop
+        self.relations = _random(n_relations + 1, hidden, scale=0.5)  # the last is the self-loop
+        # A map of the query that each relation has for itself: most of all parameters.
         turned = config.relation_vectors == "turned"
-        self.steps = nn.ModuleList(Step(n_relations, dims, turned) for _ in range(config.n_steps_in_agnn))
+        self.turned = nn.Parameter(torch.zeros(dims, (n_relations + 1) * hidden)) if turned else None
+        self.steps = nn.ModuleList(Step(n_relations, dims) for _ in range(config.n_steps_in_agnn))
         self.profile_state = _random(features, dims, scale=0.05) if config.profiles == "on" else None
         self.read_state = _random(dims, hidden, scale=1 / math.sqrt(dims))
         self.read_query = _random(dims, hidden, scale=1 / math.sqrt(dims))
@@ -75,20 +75,32 @@ class StrongNetwork(nn.Module):
         """Every parameter but the entity table."""
         return {name: p for name, p in self.named_parameters() if name != "entities"}
 
+    def turned_relations(self, query: Tensor) -> Tensor | None:
+        """What each relation is to each query, one query after another; None if it is the same to all of them."""
+        if self.turned is None:
+            return None
+        return (self.relations + (query @ self.turned).view(-1, *self.relations.shape)).flatten(0, 1)
+
     def relation_vectors(
-        self, step: Step, query: Tensor, asked: Tensor, of_query: Tensor, relation: Tensor
+        self,
+        step: Step,
+        query: Tensor,
+        turned: Tensor | None,
+        asked: Tensor,
+        of_query: Tensor,
+        relation: Tensor,
     ) -> Tensor:
         """What some relations add to a message, each for one of the queries: rows x (3 n_dims + 1)."""
         vectors = step.relation[relation]
         if self.config.relation_vectors == "plain":
             return vectors
-        hidden = (self.relations @ step.relation_in)[relation] + (query @ step.query_in)[of_query]
+        if turned is None:
+            own = self.relations[relation]
+        else:
+            own = turned.index_select(0, of_query * (self.n_relations + 1) + relation)
+        hidden = torch.relu(own @ step.relation_in + (query @ step.query_in)[of_query])
         is_asked = (asked[of_query] == relation[:, None]).to(vectors.dtype)  # rows x 2
-        vectors = vectors + torch.relu(hidden) @ step.relation_out + is_asked @ step.asked
-        if step.turned is None:
-            return vectors
-        turned = (query @ step.turned).view(-1, vectors.shape[1])  # queries * relations x (3 n_dims + 1)
-        return vectors + turned.index_select(0, of_query * (self.n_relations + 1) + relation)
+        return vectors + hidden @ step.relation_out + is_asked @ step.asked
 
     def prior_rows(self, query: Tensor, asked: Tensor) -> Tensor:
         """What each feature of a profile adds to the logit of an entity, for each query: queries x features."""

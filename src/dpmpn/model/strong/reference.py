@@ -34,7 +34,10 @@ def reach_reference(
         else (None, None)
     )
     query = network.queries[on.query_relations]  # queries x n_dims
-    asked = asked_relations(batch.relations, graph.inverse).to(device)
+    turned, asked = (
+        network.turned_relations(query),
+        asked_relations(batch.relations, graph.inverse).to(device),
+    )
     profile = profile_features(graph, batch.removed, network.config.profiles != "off").to(query)
     prior = network.prior_rows(query, asked) @ profile.t()  # queries x entities
     visited = (
@@ -55,7 +58,7 @@ def reach_reference(
         edges = sampled_edges(on, from_query, visited[from_row] % n_entities, number, *limits)
         scanned, slot = torch.unique(from_query[edges.sender] * n_entities + edges.tail, return_inverse=True)
         message, flow = messages(
-            network, step, query, asked, from_query, states[from_row], attention[from_row], edges
+            network, step, query, turned, asked, from_query, states[from_row], attention[from_row], edges
         )
         inflow = flow.new_zeros(len(scanned)).index_add(0, slot, flow)
         is_last = number == len(network.steps) - 1
@@ -80,6 +83,7 @@ def messages(
     network: StrongNetwork,
     step: Step,
     query: Tensor,
+    turned: Tensor | None,
     asked: Tensor,
     from_query: Tensor,
     state: Tensor,
@@ -90,7 +94,7 @@ def messages(
 
     flow * (W1 h * (1 + k(r, q)) + v(r, q)) * gate(W2 h + u(r, q)), and attention * gate(w . h + f(r, q)).
     """
-    relation = network.relation_vectors(step, query, asked, from_query[edges.sender], edges.relation)
+    relation = network.relation_vectors(step, query, turned, asked, from_query[edges.sender], edges.relation)
     sent = (state @ step.send)[edges.sender]
     flow = attention[edges.sender]
     if network.config.gates == "edges":
