@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from dpmpn.ops.permutation import ROUNDS, bit_split, combine, permuted, round_keys
+from dpmpn.ops.permutation import ROUNDS, combine, draw, round_keys
 
 NO_LIMIT = 2**62
 
@@ -45,10 +45,8 @@ def _draw_capped(relations, removed, start, stop, per_relation, node_key, keys, 
         drawn = out[n : n + count]
         if available > per_relation:
             round_keys(combine(node_key, relations[at]), keys)
-            left_bits, right_bits = bit_split(available)
-            for j in range(count):
-                drawn[j] = before + permuted(j, available, keys, left_bits, right_bits)
-            drawn.sort()
+            draw(available, keys, drawn)
+            drawn += before
         else:
             for j in range(count):
                 drawn[j] = before + j
@@ -102,10 +100,14 @@ def expand(
         node_key = combine(combine(query_keys[from_query[i]], step), node)
         if left[i] > limit:
             round_keys(node_key, keys)
-            left_bits, right_bits = bit_split(left[i])
-            for j in range(limit):
-                chosen[j] = permuted(j, left[i], keys, left_bits, right_bits)
-            chosen.sort()
+            draw(left[i], keys, chosen)
+        elif left[i] == stop - start:  # nothing is left out
+            at = edge_offsets[i]
+            for edge in range(start, stop):
+                edge_relation[at], edge_tail[at], edge_id[at] = relations[edge], tails[edge], edge
+                at += 1
+            edge_relation[at], edge_tail[at], edge_id[at] = self_loop, node, -1
+            continue
         else:
             for j in range(left[i]):
                 chosen[j] = j

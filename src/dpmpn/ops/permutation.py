@@ -14,6 +14,7 @@ _MULTIPLIERS = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 _GOLDEN = 0x9E3779B97F4A7C15
 _FIRST, _SECOND, _STEP = np.uint64(_MULTIPLIERS[0]), np.uint64(_MULTIPLIERS[1]), np.uint64(_GOLDEN)
 _SHIFT = np.uint64(33)
+_SPARSE = 16  # of so many values, one is drawn
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -73,15 +74,31 @@ def permuted(index, size, keys, left_bits, right_bits):
 
 
 @njit(nogil=True, cache=True)
+def draw(size, keys, out):
+    """Fill `out` with the images of 0, 1, ... under the permutation of 0..size-1, ascending."""
+    left_bits, right_bits = bit_split(size)
+    if size > _SPARSE * len(out):
+        for i in range(len(out)):
+            out[i] = permuted(i, size, keys, left_bits, right_bits)
+        out.sort()
+        return
+    drawn = np.zeros(size, np.bool_)  # quicker than to sort, where many of all are drawn
+    for i in range(len(out)):
+        drawn[permuted(i, size, keys, left_bits, right_bits)] = True
+    n = 0
+    for i in range(size):
+        if drawn[i]:
+            out[n] = i
+            n += 1
+
+
+@njit(nogil=True, cache=True)
 def sample(count, size, key):
     """`count` distinct values of 0..size-1, ascending."""
     keys = np.empty(ROUNDS, np.uint64)
     round_keys(key, keys)
-    left_bits, right_bits = bit_split(size)
     out = np.empty(count, np.int64)
-    for i in range(count):
-        out[i] = permuted(i, size, keys, left_bits, right_bits)
-    out.sort()
+    draw(size, keys, out)
     return out
 
 

@@ -42,6 +42,22 @@ def _dense_rows(values, first, second, row_of, gradients, rate, beta1, beta2, ep
 
 
 @njit(nogil=True, cache=True, fastmath=True)
+def _dense(values, first, second, gradient, rate, beta1, beta2, epsilon, limit):
+    """One variable as a whole, its gradient cut to a norm of `limit`."""
+    total = 0.0
+    for k in range(len(gradient)):
+        total += gradient[k] * gradient[k]
+    norm, scale = np.sqrt(total), values.dtype.type(1)
+    if norm > limit:
+        scale = values.dtype.type(limit / norm)
+    for k in range(len(values)):
+        d = scale * gradient[k]
+        first[k] += (1 - beta1) * (d - first[k])
+        second[k] += (1 - beta2) * (d * d - second[k])
+        values[k] -= rate * first[k] / (np.sqrt(second[k]) + epsilon)
+
+
+@njit(nogil=True, cache=True, fastmath=True)
 def _touched_rows(
     values, first, second, last_step, step, rows, gradients, rate, beta1, beta2, epsilon, scale
 ):
@@ -91,9 +107,9 @@ class Adam:
         rate = factor * self.config.learning_rate * corrections
         shared = self.network.shared_parameters()
         parts = gradients.shared.split([parameter.numel() for parameter in shared.values()])
-        for name, part in zip(shared, parts, strict=True):
-            self._update(name, part.view(1, -1), None, rate)
-        self._update("entities", gradients.rows, gradients.entities, rate)
+        for (name, parameter), part in zip(shared.items(), parts, strict=True):
+            self._update_shared(name, parameter.detach(), part, rate)
+        self._update_entities(gradients.rows, gradients.entities, rate)
         if self.average and self.step_count % AVERAGED_EVERY == 0:
             # A short run's average must not be of the initial values.
             kept = (
@@ -120,25 +136,36 @@ class Adam:
             parameter.copy_(average)  # in place: worker processes share this memory
             average.copy_(weights)
 
-    def _update(self, name: str, gradient: Tensor, entities: np.ndarray | None, rate: float) -> None:
-        """One variable: a single row that is all of it, or the rows of these entities."""
-        table = self.network.get_parameter(name).detach()
-        tensors = (table, self.first[name], self.second[name], gradient)
-        if table.device.type != "cpu":
+    def _update_shared(self, name: str, parameter: Tensor, gradient: Tensor, rate: float) -> None:
+        """One variable that is not the entity table, all of it."""
+        tensors = (parameter.view(-1), self.first[name].view(-1), self.second[name].view(-1), gradient)
+        if parameter.device.type != "cpu":
+            self._update_on_device(*tensors, None, rate)
+            return
+        arrays = [x.numpy() for x in tensors]
+        limit = math.inf if self.config.grad_clipnorm is None else self.config.grad_clipnorm
+        _dense(*arrays, *self._constants(arrays[0].dtype, rate), limit)
+
+    def _update_entities(self, rows: Tensor, entities: np.ndarray, rate: float) -> None:
+        """The entity table, of which these entities have gradients."""
+        tensors = (self.network.entities.detach(), self.first["entities"], self.second["entities"], rows)
+        if rows.device.type != "cpu":
             self._update_on_device(*tensors, entities, rate)
             return
-        width = gradient.shape[1]
-        values, first, second, rows = (x.reshape(-1, width).numpy() for x in tensors)
-        kind = values.dtype.type
-        scale = self._clip(_norm(rows))
-        constants = (kind(rate), kind(BETA1), kind(BETA2), kind(EPSILON), kind(scale))
-        if entities is not None and self.by_rows:
+        values, first, second, gradients = (x.numpy() for x in tensors)
+        scale = values.dtype.type(self._clip(_norm(gradients)))
+        constants = (*self._constants(values.dtype, rate), scale)
+        if self.by_rows:
             last_step = self.last_step.numpy()
-            _touched_rows(values, first, second, last_step, self.step_count, entities, rows, *constants)
+            _touched_rows(values, first, second, last_step, self.step_count, entities, gradients, *constants)
             return
         row_of = np.full(len(values), -1, np.int64)
-        row_of[slice(None) if entities is None else entities] = np.arange(len(rows))
-        _dense_rows(values, first, second, row_of, rows, *constants)
+        row_of[entities] = np.arange(len(gradients))
+        _dense_rows(values, first, second, row_of, gradients, *constants)
+
+    @staticmethod
+    def _constants(dtype: np.dtype, rate: float) -> tuple[np.floating, ...]:
+        return tuple(dtype.type(x) for x in (rate, BETA1, BETA2, EPSILON))
 
     def _update_on_device(self, table, first, second, gradient, entities, rate) -> None:
         """The dense form in PyTorch operations."""
