@@ -293,14 +293,14 @@ def test_derived_defaults_of_the_strong_model() -> None:
         0.005,
     )
     assert (wordnet.horizon.max_sampling_per_relation, wordnet.training.joint_targets) == (None, 1)
-    assert (wordnet.horizon.max_attending_to_per_step, wordnet.model.relation_vectors) == (100_000, "turned")
+    assert (wordnet.horizon.max_attending_to_per_step, wordnet.model.relation_vectors) == (400, "turned")
     freebase, _ = derived_defaults(14_541, 2 * 272_115, 272_115, 7_614, 0.0, "strong", 3.6, 474)
     assert (freebase.model.n_steps_in_agnn, freebase.horizon.max_attending_from_per_step) == (5, 100)
     assert (freebase.horizon.max_sampling_per_relation, freebase.training.joint_targets) == (200, 8)
-    assert (freebase.horizon.max_attending_to_per_step, freebase.model.relation_vectors) == (200, "turned")
-    many, reasons = derived_defaults(14_951, 2 * 483_142, 483_142, 9_000, 0.8, "strong", 3.6, 2_690)
+    assert (freebase.horizon.max_attending_to_per_step, freebase.model.relation_vectors) == (400, "turned")
+    many, reasons = derived_defaults(14_951, 2 * 483_142, 483_142, 9_000, 0.8, "strong", 3.6, 5_200)
     assert many.model.relation_vectors == "query"
-    assert any("2,690 relations with inverses are too many" in reason for reason in reasons)
+    assert any("5,200 relations with inverses are too many" in reason for reason in reasons)
     assert (freebase.training.leak_removal, freebase.training.learning_rate) == ("pairs", 0.005)
     small, reasons = derived_defaults(300, 6_000, 3_000, 80, 0.5, "strong", 1.2)
     assert (small.model.n_steps_in_agnn, small.training.schedule) == (3, "linear")

@@ -148,6 +148,12 @@ class TrainingConfig(_Section):
     leak_removal: Literal["triples", "pairs"] = _option(
         "triples", "hide from a batch its own triples, or every edge between its head-tail pairs"
     )
+    fact_dropout: float = _option(
+        0.0,
+        "up to what part of all other facts is hidden from a batch, too, drawn anew for each; 0 = none",
+        at_least=0,
+        at_most=1,
+    )
     optimizer: Literal["adam"] = _option("adam", "the optimiser")
     adam: Literal["auto", "dense", "rows"] = _option(
         "auto",

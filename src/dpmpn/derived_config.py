@@ -122,7 +122,7 @@ def _derived_epochs(n_train: int, pme_valid: float | None) -> list[_Choice]:
     return choices
 
 
-_MANY_RELATIONS = 1500  # with inverses: 23 million parameters in five steps; FB15K-237 has 474, FB15K 2,690
+_MANY_RELATIONS = 5000  # with inverses: 10 million parameters; FB15K-237 has 474, FB15K 2,690
 
 
 def _strong_sizes(small: bool, degree: float, n_relations: int) -> list[_Choice]:
@@ -158,19 +158,14 @@ def _strong_horizon(degree: float, max_degree: int) -> list[_Choice]:
         ),
         ("max_sampling_per_node", n2, f"{busiest}, so {sampled}"),
     ]
-    if sparse:
-        everyone = "expanded nodes have few edges, and every node they lead to gets messages"
-        choices.append(("max_attending_to_per_step", 100_000, everyone))
-        choices.append(
-            ("ask_attending_from_per_step", 200, "asking costs less than training, and looks further")
-        )
-    else:
+    if not sparse:
         choices.append(
             ("max_sampling_per_relation", 200, f"{busiest}, and some of each relation tell what it is")
         )
-        choices.append(
-            ("max_attending_to_per_step", 200, "expanded nodes lead to many, and few are worth a state")
-        )
+    choices.append(("max_attending_to_per_step", 400, "of all nodes that are led to, few are worth a state"))
+    choices.append(("ask_attending_from_per_step", 200, "asking costs less than training, and looks further"))
+    if sparse:
+        choices.append(("ask_attending_to_per_step", 1000, "where answers are far, many may be on the way"))
     return choices
 
 

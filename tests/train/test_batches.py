@@ -146,3 +146,27 @@ def test_joined_facts_are_learnt_in_part_and_stay_edges():
     queries = TrainingQueries(dataset.graph, none, Config())
     _, targets = queries.at(0, 2)
     assert targets.known.tolist() == targets.entities.tolist()
+
+
+def test_dropped_facts_are_hidden_both_ways_and_follow_from_seed_and_position(made, dataset):
+    graph, kept, dropping = dataset.graph, made(), made(fact_dropout=0.5)
+    hidden = []
+    for position in (0, 7, 14):
+        (batch, targets), (other, others) = kept.at(position, 7), dropping.at(position, 7)
+        assert others.entities.tolist() == targets.entities.tolist()
+        removed = set(other.removed.tolist())
+        assert set(batch.removed.tolist()) <= removed
+        assert other.removed.tolist() == sorted(removed)
+        for edge in removed:
+            head, relation, tail = (
+                int(x) for x in (graph.edge_heads(edge), graph.relations[edge], graph.tails[edge])
+            )
+            assert int(graph.find_edges(tail, graph.inverse[relation], head)) in removed
+        assert np.array_equal(made(fact_dropout=0.5).at(position, 7)[0].removed, other.removed)
+        hidden.append((len(removed) - len(batch.removed)) / graph.n_edges)
+    assert 0 < max(hidden) <= 0.6 and len(set(hidden)) > 1
+
+
+def test_all_facts_may_be_dropped(made, dataset):
+    parts = [len(made(fact_dropout=1.0).at(p, 7)[0].removed) / dataset.graph.n_edges for p in range(0, 70, 7)]
+    assert min(parts) < 0.4 and max(parts) > 0.6
