@@ -4,6 +4,8 @@ All edges of a pair carry the same message, so it is made once and added to each
 again instead of keeping it. The gate is a softsign and not a sigmoid: an exponential would not vectorise here.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from numba import njit
@@ -19,6 +21,13 @@ LEAST_FLOW = (
 def gate(x: Tensor) -> Tensor:
     """A smooth step from 0 to 1: (1 + x / (1 + |x|)) / 2."""
     return (1 + x / (1 + x.abs())) / 2
+
+
+GATES = (
+    "off",
+    "nodes",
+    "edges",
+)  # what the flow of a pair is: 1, its sender's attention, or as much as goes along
 
 
 def gated(sent: Tensor, relation: Tensor, flow: Tensor) -> Tensor:
@@ -65,10 +74,10 @@ def _gated_forward(states, rows, sent, relation, flow, pair_offsets, pair_from, 
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _gated_backward(
-    gradient, count, inflow, rows, dstates, sent, dsent, relation, drelation, flow, dflow,
-    pair_offsets, pair_from, pair_row, edge_slot,
+    gradient, count, inflow, rows, dstates, attention, dattention, from_rows, gates,
+    sent, dsent, relation, drelation, flow, pair_offsets, pair_from, pair_row, edge_slot,
 ):  # fmt: skip
-    """Add the gradient of `_gated_forward` to the gradients of what it read."""
+    """Add the gradient of `_gated_forward` and `flows` to the gradients of what they read."""
     width = dstates.shape[1]
     half, one, least = gradient.dtype.type(0.5), gradient.dtype.type(1), gradient.dtype.type(LEAST_FLOW)
     summed, dinflow = np.empty((len(rows), width), gradient.dtype), np.empty(len(rows), gradient.dtype)
@@ -107,7 +116,27 @@ def _gated_backward(
             dr[2 * width + k] += dvalue * x[k]
             dx[width + k] += dgate
             dr[width + k] += dgate
-        dflow[p] = df + half * along
+        df += half * along
+        if gates == 1:
+            dattention[from_rows[i], 0] += df
+        elif gates == 2:
+            y = x[2 * width] + r[3 * width]
+            below = one / (one + abs(y))
+            dattention[from_rows[i], 0] += df * half * (one + y * below)
+            dy = df * attention[from_rows[i], 0] * half * below * below
+            dx[2 * width] += dy
+            dr[3 * width] += dy
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _flows(attention, from_rows, sent, relation, pair_from, pair_row, gates, flow):
+    half, one = flow.dtype.type(0.5), flow.dtype.type(1)
+    for p in range(len(flow)):
+        i = pair_from[p]
+        flow[p] = one if gates == 0 else attention[from_rows[i], 0]
+        if gates == 2:
+            y = sent[i, -1] + relation[pair_row[p], -1]
+            flow[p] *= half * (one + y / (one + abs(y)))
 
 
 @njit(nogil=True, cache=True)
@@ -120,34 +149,54 @@ def inflows(n_slots, flow, pair_offsets, edge_slot):
     return into
 
 
+@dataclass(frozen=True, eq=False)
+class Senders:
+    """What attending-from nodes send, and the relations along which they do."""
+
+    states: RowPool
+    attention: RowPool  # one column
+    rows: np.ndarray  # senders: the row of each one's state and attention
+    sent: Tensor  # senders x (2 n_dims + 1): what a state makes of a message's value, its gate and its flow
+    relation: Tensor  # rows x (3 n_dims + 1): what a relation adds to value and gate, a factor of the value, and flow
+    gates: str  # one of GATES
+
+    def flows(self, pair_from: np.ndarray, pair_row: np.ndarray) -> np.ndarray:
+        """The attention that flows along each edge of a pair: the sender's, as far as the relation lets it."""
+        flow = np.empty(len(pair_from), self.sent.detach().numpy().dtype)
+        sent, relation = self.sent.detach().numpy(), self.relation.detach().numpy()
+        attention = self.attention.values.numpy()
+        _flows(attention, self.rows, sent, relation, pair_from, pair_row, GATES.index(self.gates), flow)
+        return flow
+
+
 class _Gated(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, token, rows, sent, relation, flow, pairs, edge_slot, pool):
-        out = sent.new_empty(len(rows), 3 * pool.values.shape[1] + 2)
-        arrays = [x.numpy() for x in (sent, relation, flow)]
-        ctx.sums = _gated_forward(pool.values.numpy(), rows, *arrays, *pairs, edge_slot, out.numpy())
-        ctx.save_for_backward(sent, relation, flow)
-        ctx.rows, ctx.pairs, ctx.edge_slot, ctx.pool = rows, pairs, edge_slot, pool
+    def forward(ctx, states_token, attention_token, sent, relation, senders, rows, flow, pairs, edge_slot):
+        out = sent.new_empty(len(rows), 3 * senders.states.values.shape[1] + 2)
+        arrays = (senders.states.values.numpy(), rows, sent.numpy(), relation.numpy(), flow)
+        ctx.sums = _gated_forward(*arrays, *pairs, edge_slot, out.numpy())
+        ctx.save_for_backward(sent, relation)
+        ctx.senders, ctx.arrays = senders, (rows, flow, pairs, edge_slot)
         return out
 
     @staticmethod
     def backward(ctx, gradient):
-        sent, relation, flow = ctx.saved_tensors
-        dsent, drelation, dflow = (torch.zeros_like(x) for x in (sent, relation, flow))
+        (sent, relation), senders, (rows, flow, pairs, edge_slot) = ctx.saved_tensors, ctx.senders, ctx.arrays
+        dsent, drelation = torch.zeros_like(sent), torch.zeros_like(relation)
+        states, attention = senders.states, senders.attention
         _gated_backward(
-            gradient.contiguous().numpy(), *ctx.sums, ctx.rows, ctx.pool.gradients.numpy(),
-            sent.numpy(), dsent.numpy(), relation.numpy(), drelation.numpy(), flow.numpy(), dflow.numpy(),
-            *ctx.pairs, ctx.edge_slot,
+            gradient.contiguous().numpy(), *ctx.sums, rows, states.gradients.numpy(),
+            attention.values.numpy(), attention.gradients.numpy(), senders.rows, GATES.index(senders.gates),
+            sent.numpy(), dsent.numpy(), relation.numpy(), drelation.numpy(), flow, *pairs, edge_slot,
         )  # fmt: skip
-        return gradient.new_zeros(()), None, dsent, drelation, dflow, None, None, None
+        token = gradient.new_zeros(())
+        return token, token, dsent, drelation, None, None, None, None, None
 
 
 def receive(
-    states: RowPool,
+    senders: Senders,
     rows: np.ndarray,  # slots: the row of each one's state
-    sent: Tensor,  # senders x (2 n_dims + 1): what a sender's state makes of value and gate
-    relation: Tensor,  # rows x (3 n_dims + 1): what a relation adds to them, and what it multiplies the value by
-    flow: Tensor,  # pairs: the attention that flows along each of its edges
+    flow: np.ndarray,  # pairs: of `Senders.flows`
     pairs: tuple[
         np.ndarray, np.ndarray, np.ndarray
     ],  # offsets of each pair's edges, its sender, its relation's row
@@ -156,7 +205,7 @@ def receive(
     """What each slot has of its in-edges: slots x (3 n_dims + 2).
 
     Its state; the sum and the mean of the messages, flow * value * gate; and the logarithms of their number and of the
-    sum of their flows. The sum tells how much speaks for a node, the mean what does. The last columns of `sent` and
-    `relation` are not read: they made the flow.
+    sum of their flows. The sum tells how much speaks for a node, the mean what does.
     """
-    return _Gated.apply(states.token, rows, sent, relation, flow, pairs, edge_slot, states)
+    tokens = senders.states.token, senders.attention.token
+    return _Gated.apply(*tokens, senders.sent, senders.relation, senders, rows, flow, pairs, edge_slot)

@@ -30,7 +30,7 @@ WHOLE = "whole"
 _N1, _ASK_N1 = "max_attending_from_per_step", "ask_attending_from_per_step"
 _N3, _FEW, _EVERYONE = "max_attending_to_per_step", 200, 100_000
 _AVERAGE = 0.998  # of weights, where the whole model has none
-_JOINT, _PER_RELATION = 8, 10  # where the whole model has none
+_JOINT, _PER_RELATION, _DROPPED = 8, 10, 1 / 3  # where the whole model has none
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,11 @@ CHANGES = (
         "joined",
         "are facts worth learning whose entities another fact joins, or are they easy?",
         lambda whole: {"joined_share": 1.0 if whole.training.joined_share < 1 else 0.1},
+    ),
+    Change(
+        "dropout",
+        "does it help to hide up to a third of all facts from a batch?",
+        lambda whole: {"fact_dropout": 0.0 if whole.training.fact_dropout else _DROPPED},
     ),
     Change("half-dims", "are states larger than they need be?", _half("n_dims")),
     Change("double-dims", "are states too small?", _double("n_dims")),

@@ -6,7 +6,7 @@ import torch
 from torch.autograd import gradcheck
 from torch.nn.functional import layer_norm
 
-from dpmpn.ops.gate import LEAST_FLOW, gate, gated, inflows, receive
+from dpmpn.ops.gate import GATES, LEAST_FLOW, Senders, gate, gated, inflows, receive
 from dpmpn.ops.normalise import updated
 from dpmpn.ops.pool import RowPool
 from dpmpn.ops.score import scored
@@ -14,6 +14,7 @@ from dpmpn.ops.sparse import SparseRows, sparse_product
 
 WIDTH = 4
 STATE_ROWS = np.array([2, 1, 0, 2, 1])  # slots
+SENDER_ROWS = np.array([1, 2, 0])
 PAIRS = np.array([0, 2, 3, 3, 6]), np.array([0, 0, 1, 2]), np.array([4, 1, 1, 0])  # one pair has no edge
 EDGE_SLOT = np.array([0, 3, 1, 4, 0, 2])  # every slot has an edge
 OF_QUERY, OF_KIND = np.array([0, 0, 1, 1, 1, 2]), np.array([3, 1, 1, 0, 3, 2])
@@ -40,18 +41,24 @@ def test_the_gate_rises_from_0_to_1():
     assert gradcheck(gated, tuple(leaf(rng, 3, columns) for columns in (2 * WIDTH, 3 * WIDTH, 1)))
 
 
-def received(states, sent, relation, flow):
-    pool = RowPool(WIDTH, states.dtype, capacity=1)
-    pool.clear(differentiable=True)
-    pool.append(states)
-    return receive(pool, STATE_ROWS, sent, relation, flow, PAIRS, EDGE_SLOT)
+def received(states, attention, sent, relation, gates="edges"):
+    pools = RowPool(WIDTH, states.dtype, capacity=1), RowPool(1, states.dtype, capacity=1)
+    for pool, rows in zip(pools, (states, attention), strict=True):
+        pool.clear(differentiable=True)
+        pool.append(rows)
+    senders = Senders(*pools, SENDER_ROWS, sent, relation, gates)
+    return receive(senders, STATE_ROWS, senders.flows(*PAIRS[1:]), PAIRS, EDGE_SLOT)
 
 
-def plainly_received(states, sent, relation, flow):
+def plainly_received(states, attention, sent, relation, gates="edges"):
     old = states[torch.from_numpy(STATE_ROWS)]
     pair = np.repeat(np.arange(len(PAIRS[1])), np.diff(PAIRS[0]))
     sender, row = torch.from_numpy(PAIRS[1][pair]), torch.from_numpy(PAIRS[2][pair])
-    slot, flow = torch.from_numpy(EDGE_SLOT), flow[torch.from_numpy(pair), None]
+    slot, flow = torch.from_numpy(EDGE_SLOT), attention[torch.from_numpy(SENDER_ROWS)][sender]
+    if gates == "off":
+        flow = torch.ones_like(flow)
+    elif gates == "edges":
+        flow = flow * gate(sent[sender][:, -1:] + relation[row][:, -1:])
     value, opened = sent[sender][:, : 2 * WIDTH].split(WIDTH, 1)
     added, added_to_gate, factor = relation[row][:, : 3 * WIDTH].split(WIDTH, 1)
     value, opened = value + value * factor + added, opened + added_to_gate
@@ -62,8 +69,8 @@ def plainly_received(states, sent, relation, flow):
 
 
 def messages(rng):
-    flow = torch.from_numpy(rng.uniform(0.1, 1, len(PAIRS[1]))).requires_grad_()
-    return leaf(rng, 3, WIDTH), leaf(rng, 3, 2 * WIDTH + 1), leaf(rng, 5, 3 * WIDTH + 1), flow
+    attention = torch.from_numpy(rng.uniform(0.1, 1, (3, 1))).requires_grad_()
+    return leaf(rng, 3, WIDTH), attention, leaf(rng, 3, 2 * WIDTH + 1), leaf(rng, 5, 3 * WIDTH + 1)
 
 
 def test_flows_add_up():
@@ -71,15 +78,18 @@ def test_flows_add_up():
     assert inflows(5, flow, PAIRS[0], EDGE_SLOT).tolist() == [0.625, 0.25, 0.125, 0.5, 0.125]
 
 
-def test_messages():
+@pytest.mark.parametrize("gates", GATES)
+def test_messages(gates):
     inputs = messages(np.random.default_rng(0))
-    same(received(*inputs), plainly_received(*inputs), inputs)
+    if gates == "off":  # attention has no part in them
+        inputs = (inputs[0], inputs[1].detach(), *inputs[2:])
+    same(received(*inputs, gates), plainly_received(*inputs, gates), [x for x in inputs if x.requires_grad])
 
 
 def test_gradients_of_messages():
-    """Not of the states: a pool adds up the gradients of a graph that is gone through several times."""
-    states, *inputs = messages(np.random.default_rng(1))
-    assert gradcheck(lambda *x: received(states.detach(), *x), inputs)
+    """Not of states and attention: a pool adds up the gradients of a graph that is gone through several times."""
+    states, attention, *inputs = messages(np.random.default_rng(1))
+    assert gradcheck(lambda *x: received(states.detach(), attention.detach(), *x), inputs)
 
 
 def update_inputs(rng):

@@ -24,7 +24,7 @@ from dpmpn.model.strong.softmax import probabilities
 from dpmpn.model.strong.trace import StepRecord, contributions, fill_trace
 from dpmpn.model.trace import Choice, ReasoningTrace
 from dpmpn.ops.expand import find_pairs, number_used
-from dpmpn.ops.gate import LEAST_FLOW, gate, gated, inflows, receive
+from dpmpn.ops.gate import LEAST_FLOW, Senders, gate, gated, inflows, receive
 from dpmpn.ops.normalise import updated
 from dpmpn.ops.pool import RowPool
 from dpmpn.ops.score import scored
@@ -120,7 +120,7 @@ class FastSteps:
 
         Message and flow are made once per sender and relation, what a relation adds once per relation asked.
         """
-        rows = torch.from_numpy(self.visited.row[from_place])
+        rows = self.visited.row[from_place]
         pair_offsets, pair_from = find_pairs(scan.edge_offsets, scan.edge_relation)
         pair_relation = scan.edge_relation[pair_offsets[:-1]].astype(np.int64)
         n_relations = self.network.n_relations + 1
@@ -129,14 +129,15 @@ class FastSteps:
             len(self.asked) * n_relations,
         )
         of_asked, of_relation = (torch.from_numpy(x) for x in np.divmod(used, n_relations))
-        sent = self.states.read(rows) @ step.send
+        sent = self.states.read(torch.from_numpy(rows)) @ step.send
         relation = self.network.relation_vectors(
             step, self.asked_query, self.turned, self.asked, of_asked, of_relation
         )
-        flow = self._flow(self.attention.read(rows), sent, relation, pair_from, pair_row)
+        senders = Senders(self.states, self.attention, rows, sent, relation, self.network.config.gates)
+        flow = senders.flows(pair_from, pair_row)
         choice = None
         if self._is_too_wide(scan):
-            scores = self._scores(scan, flow.detach().numpy(), pair_offsets, number)
+            scores = self._scores(scan, flow, pair_offsets, number)
             slots = attending_to(scan, self.batch, self.horizon, scores, number)
             if self.records is not None:
                 choice = Choice.between(scan.slot_offsets, scan.slot_node, scores, slots)
@@ -145,29 +146,15 @@ class FastSteps:
         begin_row = self.begin_row + self.kinds.of_entity[scan.slot_node]
         state_row = np.where(scan.slot_visited >= 0, self.visited.row[scan.slot_visited], begin_row)
         pairs = (pair_offsets, pair_from, pair_row)
-        received = receive(self.states, state_row, sent, relation, flow, pairs, scan.edge_slot)
+        received = receive(senders, state_row, flow, pairs, scan.edge_slot)
         if self.records is not None:
-            message = gated(sent[pair_from], relation[pair_row], flow[:, None])
+            message = gated(
+                sent.detach()[pair_from], relation.detach()[pair_row], torch.from_numpy(flow)[:, None]
+            )
             self.records.append(
                 StepRecord(scan, self.visited, from_place, message, flow, pair_offsets, received, choice)
             )
         return scan, received
-
-    def _flow(
-        self, attention: Tensor, sent: Tensor, relation: Tensor, pair_from: np.ndarray, pair_row: np.ndarray
-    ) -> Tensor:
-        """The attention that flows along each edge of a pair: the sender's, as far as the relation lets it."""
-        gates, sender, row = (
-            self.network.config.gates,
-            torch.from_numpy(pair_from),
-            torch.from_numpy(pair_row),
-        )
-        if gates == "off":
-            return attention.new_ones(len(pair_from))
-        flow = attention[:, 0].index_select(0, sender)
-        if gates == "nodes":
-            return flow
-        return flow * gate(sent[:, -1].index_select(0, sender) + relation[:, -1].index_select(0, row))
 
     def _is_too_wide(self, scan: Scan) -> bool:
         """Whether a query's slots are more than the attending-to horizon keeps."""

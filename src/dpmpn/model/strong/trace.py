@@ -26,7 +26,7 @@ class StepRecord:
     visited: Visited  # before the step
     from_place: np.ndarray  # attending-from nodes: their place among the visited ones
     message: Tensor  # pairs x n_dims
-    flow: Tensor  # pairs
+    flow: np.ndarray  # pairs
     pair_offsets: np.ndarray
     received: Tensor  # slots x (3 n_dims + 2): the state before, and what messages brought
     choice: Choice | None  # of the slots, where there were too many
@@ -50,9 +50,9 @@ def contributions(
         # A message is in the sum and, divided by their number, in the mean.
         by_sum = gradient[:, width : 2 * width] + gradient[:, 2 * width : 3 * width] / count
         by_flow = gradient[:, -1] / record.received.detach()[:, -1].exp()  # of the logarithm of all flow
-        edge = (record.message.detach()[pair] * by_sum[slot]).sum(1) + (
-            record.flow.detach()[pair] * by_flow[slot]
-        )
+        edge = (record.message[pair] * by_sum[slot]).sum(1) + torch.from_numpy(record.flow)[pair] * by_flow[
+            slot
+        ]
         earlier = (record.received.detach()[:, :width] * gradient[:, :width]).sum(1)
         found.append((edge.clamp(min=0).numpy(), earlier.clamp(min=0).numpy()))
     return found
