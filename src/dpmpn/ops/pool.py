@@ -115,7 +115,7 @@ class _Read(torch.autograd.Function):
     @staticmethod
     def forward(ctx, token, rows, pool):
         ctx.pool, ctx.rows = pool, rows
-        return pool.values[rows]
+        return pool.values.index_select(0, rows)
 
     @staticmethod
     def backward(ctx, gradient):

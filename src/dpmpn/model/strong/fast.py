@@ -69,7 +69,9 @@ class FastSteps:
         self.kinds = profiles.without(batch.removed)
         prior = network.prior_rows(self.asked_query, self.asked)  # relations asked x features
         of_kinds = sparse_product(self.kinds.features, prior.t())  # kinds x relations asked
-        self.prior = of_kinds.index_select(1, torch.from_numpy(self.of_asked))  # kinds x queries
+        self.prior = (
+            of_kinds.t().contiguous().index_select(0, torch.from_numpy(self.of_asked))
+        )  # queries x kinds
         n = len(batch)
         begin = self._begin()  # kinds x n_dims
         at_heads = torch.from_numpy(self.kinds.of_entity[batch.heads])
@@ -169,7 +171,7 @@ class FastSteps:
         """
         logit = np.log(inflows(scan.n_slots, flow, pair_offsets, scan.edge_slot) + LEAST_FLOW)
         if number == len(self.network.steps) - 1:
-            logit += self.prior.detach().numpy()[self.kinds.of_entity[scan.slot_node], scan.slot_query]
+            logit += self.prior.detach().numpy()[scan.slot_query, self.kinds.of_entity[scan.slot_node]]
         return gate(torch.from_numpy(logit)).numpy().round(DIGITS)
 
     def _next_frontier(self, number: int) -> Frontier:
@@ -197,9 +199,11 @@ class FastSteps:
         )
         at = torch.from_numpy(of_query)
         is_head = torch.from_numpy(visited.node == self.batch.heads[of_query])
-        more = network.visited[relation][at] + network.is_head[relation][at] * is_head
-        place = torch.from_numpy(of_kind * len(self.batch) + of_query)
-        logits = logits + prior.view(-1).index_select(0, place) + more
+        visited_more, head_more = (
+            x[relation].index_select(0, at) for x in (network.visited, network.is_head)
+        )
+        place = torch.from_numpy(of_query * len(kinds.sizes) + of_kind)
+        logits = logits + prior.view(-1).index_select(0, place) + visited_more + head_more * is_head
         return Reached(visited.offsets, of_query, visited.node, logits, kinds, prior)
 
 

@@ -91,14 +91,16 @@ class StrongNetwork(nn.Module):
         relation: Tensor,
     ) -> Tensor:
         """What some relations add to a message, each for one of the queries: rows x (3 n_dims + 1)."""
-        vectors = step.relation[relation]
+        # index_select and not [...]: its gradient is a sum of rows, without sorting them first.
+        vectors = step.relation.index_select(0, relation)
         if self.config.relation_vectors == "plain":
             return vectors
         if turned is None:
-            own = self.relations[relation]
+            own = self.relations.index_select(0, relation)
         else:
             own = turned.index_select(0, of_query * (self.n_relations + 1) + relation)
-        hidden = torch.relu(own @ step.relation_in + (query @ step.query_in)[of_query])
+        of_asked = (query @ step.query_in).index_select(0, of_query)
+        hidden = torch.relu(own @ step.relation_in + of_asked)
         is_asked = (asked[of_query] == relation[:, None]).to(vectors.dtype)  # rows x 2
         return vectors + hidden @ step.relation_out + is_asked @ step.asked
 

@@ -17,4 +17,4 @@ class Reached:
     nodes: np.ndarray  # int32, and entity
     logits: Tensor  # visited nodes
     kinds: Kinds
-    prior: Tensor  # kinds x queries: logits of entities that were not visited
+    prior: Tensor  # queries x kinds: logits of entities that were not visited

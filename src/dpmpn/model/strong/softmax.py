@@ -16,7 +16,7 @@ def probabilities(reached: Reached) -> tuple[Tensor, Tensor]:
     """Of each visited node, and of an entity of each kind that was not visited (queries x kinds)."""
     total = _log_total(reached, reached.logits, _unvisited(reached))
     at = torch.from_numpy(reached.query)
-    return (reached.logits - total[at]).exp(), (reached.prior.t() - total[:, None]).exp()
+    return (reached.logits - total[at]).exp(), (reached.prior - total[:, None]).exp()
 
 
 def loss_of(reached: Reached, targets: Targets, n_targets: int) -> tuple[Tensor, int]:
@@ -50,8 +50,9 @@ def _unvisited(reached: Reached) -> np.ndarray:
 def _log_total(reached: Reached, visited: Tensor, counts: np.ndarray) -> Tensor:
     """For each query the logarithm of the sum of exp(logit) over visited nodes and counted others."""
     at, number = torch.from_numpy(reached.query), torch.from_numpy(counts).to(visited)
-    prior = reached.prior.t().masked_fill(number <= 0, -torch.inf)  # queries x kinds
-    largest = prior.detach().amax(1).scatter_reduce(0, at, visited.detach(), "amax")
+    prior = reached.prior.masked_fill(number <= 0, -torch.inf)
+    own = np.maximum.reduceat(visited.detach().numpy(), reached.offsets[:-1])  # every query visits its head
+    largest = torch.maximum(prior.detach().amax(1), torch.from_numpy(own))
     largest = largest.masked_fill(largest.isinf(), 0.0)  # where no entity is left
     others = (number * (prior - largest[:, None]).exp()).sum(1)
     total = others.index_add(0, at, (visited - largest[at]).exp())
@@ -60,10 +61,9 @@ def _log_total(reached: Reached, visited: Tensor, counts: np.ndarray) -> Tensor:
 
 def _logits_at(reached: Reached, query: np.ndarray, entities: np.ndarray, found: np.ndarray) -> Tensor:
     """Logits of entities: their own where they were visited (`found`), else those of their kinds."""
-    n_queries = len(reached.offsets) - 1
     seen = torch.from_numpy(found >= 0)
     own = reached.logits.index_select(0, torch.from_numpy(np.maximum(found, 0)))
-    place = torch.from_numpy(reached.kinds.of_entity[entities] * n_queries + query)
+    place = torch.from_numpy(query * reached.prior.shape[1] + reached.kinds.of_entity[entities])
     return torch.where(seen, own, reached.prior.reshape(-1).index_select(0, place))
 
 
