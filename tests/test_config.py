@@ -195,7 +195,7 @@ def values_of(leaf: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(leaf.choices)
     if leaf.key == "device":
         return st.sampled_from(["cpu", "mps", "cuda", "cuda:3"])
-    if leaf.key in ("weight_average", "joined_share"):
+    if leaf.key in ("weight_average", "joined_share", "fact_dropout"):
         return st.floats(0, 1)
     plain = st.integers(1, 10**9) if leaf.type in (int, int | None) else st.floats(1e-9, 1e9)
     return plain if leaf.type in (int, float) else st.none() | plain
@@ -298,6 +298,11 @@ def test_derived_defaults_of_the_strong_model() -> None:
     assert (freebase.model.n_steps_in_agnn, freebase.horizon.max_attending_from_per_step) == (5, 100)
     assert (freebase.horizon.max_sampling_per_relation, freebase.training.joint_targets) == (200, 8)
     assert (freebase.horizon.max_attending_to_per_step, freebase.model.relation_vectors) == (400, "turned")
+    asked = [x.asking_horizon() for x in (wordnet, freebase)]
+    assert [(x.max_attending_from_per_step, x.max_attending_to_per_step) for x in asked] == [
+        (200, 1000),
+        (200, 400),
+    ]
     many, reasons = derived_defaults(14_951, 2 * 483_142, 483_142, 9_000, 0.8, "strong", 3.6, 5_200)
     assert many.model.relation_vectors == "query"
     assert any("5,200 relations with inverses are too many" in reason for reason in reasons)

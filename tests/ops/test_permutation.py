@@ -34,6 +34,14 @@ def test_torch_gives_the_same_values(size, count, key):
     assert found == compiled(count, size, key)
 
 
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(size=st.integers(1, 3000), count=st.integers(1, 200), key=keys)
+def test_samples_are_the_first_values_in_their_order(size, count, key):
+    """Few of many are sorted, many of few are marked."""
+    count = min(count, size)
+    assert sample(count, size, np.uint64(key)).tolist() == sorted(compiled(count, size, key))
+
+
 def test_samples_are_uniform():
     for size, count in ((7, 3), (50, 20), (1000, 100)):
         hits, pairs, repeats = np.zeros(size), 0, 20_000

@@ -170,3 +170,14 @@ def test_dropped_facts_are_hidden_both_ways_and_follow_from_seed_and_position(ma
 def test_all_facts_may_be_dropped(made, dataset):
     parts = [len(made(fact_dropout=1.0).at(p, 7)[0].removed) / dataset.graph.n_edges for p in range(0, 70, 7)]
     assert min(parts) < 0.4 and max(parts) > 0.6
+
+
+def test_facts_without_inverses_and_of_an_entity_with_itself_are_dropped():
+    facts = [("a", "r", "b"), ("b", "r", "b"), ("c", "r", "a")]
+    for add_inverses in (False, True):
+        graph = KnowledgeGraph.from_tuples(facts, add_inverses)
+        changes = Config().replace(fact_dropout=1.0)
+        queries = TrainingQueries(graph, np.array([[0, 0, 1]]), changes)
+        hidden = {len(queries.at(position, 1)[0].removed) for position in range(30)}
+        both = 1 + add_inverses
+        assert hidden == {both, 2 * both, 3 * both}  # the fact that is asked for always is

@@ -65,8 +65,9 @@ def strong_bytes_per_query(
     Per node attended to: state before, sum and mean of messages, change, new state and score's layer, with gradients
     (19 n_dims). Per node attended from: what it sends, with its gradient (6 n_dims). Per relation: what it adds to a
     message, the layer before it and what the query makes of it, with gradients (20 n_dims). The readout has two layers
-    of twice n_dims for each visited node, and the prior and its softmax some numbers for each kind of entity, of which
-    there are no more than entities. What a batch makes once for each kind is not counted.
+    of twice n_dims for each visited node, and the prior and its softmax some numbers for each kind of entity: there are
+    no more than entities, and in training one more for each that loses a fact. What a batch makes once for each kind is
+    not counted.
     """
     edges = largest_scan(graph, horizon)
     attended = min(edges, graph.n_entities)
@@ -76,7 +77,7 @@ def strong_bytes_per_query(
     values = (attended * 19 + senders * 6 + (graph.n_relations + 1) * 20) * model.n_dims
     step = values * _FLOAT + edges * _INTEGERS_PER_EDGE
     visited = min(1 + model.n_steps_in_agnn * attended, graph.n_entities)
-    readout = visited * 8 * model.n_dims * _FLOAT + graph.n_entities * 12 * _FLOAT
+    readout = visited * 8 * model.n_dims * _FLOAT + (2 if training else 1) * graph.n_entities * 12 * _FLOAT
     return readout + step * (model.n_steps_in_agnn if training else 1)
 
 

@@ -13,6 +13,9 @@ from torch import Tensor
 
 from dpmpn.ops.pool import RowPool
 
+# The flow of a pair: 1, its sender's attention, or what its relation lets through of that.
+GATES = ("off", "nodes", "edges")
+_OFF, _NODES, _EDGES = range(3)
 LEAST_FLOW = (
     1e-12  # added to the flow into a node before its logarithm is taken: closed gates let none through
 )
@@ -21,13 +24,6 @@ LEAST_FLOW = (
 def gate(x: Tensor) -> Tensor:
     """A smooth step from 0 to 1: (1 + x / (1 + |x|)) / 2."""
     return (1 + x / (1 + x.abs())) / 2
-
-
-GATES = (
-    "off",
-    "nodes",
-    "edges",
-)  # what the flow of a pair is: 1, its sender's attention, or as much as goes along
 
 
 def gated(sent: Tensor, relation: Tensor, flow: Tensor) -> Tensor:
@@ -117,9 +113,9 @@ def _gated_backward(
             dx[width + k] += dgate
             dr[width + k] += dgate
         df += half * along
-        if gates == 1:
+        if gates == _NODES:
             dattention[from_rows[i], 0] += df
-        elif gates == 2:
+        elif gates == _EDGES:
             y = x[2 * width] + r[3 * width]
             below = one / (one + abs(y))
             dattention[from_rows[i], 0] += df * half * (one + y * below)
@@ -133,8 +129,8 @@ def _flows(attention, from_rows, sent, relation, pair_from, pair_row, gates, flo
     half, one = flow.dtype.type(0.5), flow.dtype.type(1)
     for p in range(len(flow)):
         i = pair_from[p]
-        flow[p] = one if gates == 0 else attention[from_rows[i], 0]
-        if gates == 2:
+        flow[p] = one if gates == _OFF else attention[from_rows[i], 0]
+        if gates == _EDGES:
             y = sent[i, -1] + relation[pair_row[p], -1]
             flow[p] *= half * (one + y / (one + abs(y)))
 
@@ -153,11 +149,10 @@ def inflows(n_slots, flow, pair_offsets, edge_slot):
 class Senders:
     """What attending-from nodes send, and the relations along which they do."""
 
-    states: RowPool
     attention: RowPool  # one column
-    rows: np.ndarray  # senders: the row of each one's state and attention
+    rows: np.ndarray  # senders: the row of each one's attention
     sent: Tensor  # senders x (2 n_dims + 1): what a state makes of a message's value, its gate and its flow
-    relation: Tensor  # rows x (3 n_dims + 1): what a relation adds to value and gate, a factor of the value, and flow
+    relation: Tensor  # relations' rows x (3 n_dims + 1): added to value and gate, a factor of the value, added to flow
     gates: str  # one of GATES
 
     def flows(self, pair_from: np.ndarray, pair_row: np.ndarray) -> np.ndarray:
@@ -171,31 +166,35 @@ class Senders:
 
 class _Gated(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, states_token, attention_token, sent, relation, senders, rows, flow, pairs, edge_slot):
-        out = sent.new_empty(len(rows), 3 * senders.states.values.shape[1] + 2)
-        arrays = (senders.states.values.numpy(), rows, sent.numpy(), relation.numpy(), flow)
-        ctx.sums = _gated_forward(*arrays, *pairs, edge_slot, out.numpy())
+    def forward(
+        ctx, states_token, attention_token, sent, relation, pools, rows, from_rows, gates, flow, pairs, slot
+    ):
+        states = pools[0].values
+        out = sent.new_empty(len(rows), 3 * states.shape[1] + 2)
+        arrays = (states.numpy(), rows, sent.numpy(), relation.numpy(), flow)
+        ctx.sums = _gated_forward(*arrays, *pairs, slot, out.numpy())
         ctx.save_for_backward(sent, relation)
-        ctx.senders, ctx.arrays = senders, (rows, flow, pairs, edge_slot)
+        ctx.pools, ctx.arrays = pools, (rows, from_rows, gates, flow, pairs, slot)
         return out
 
     @staticmethod
     def backward(ctx, gradient):
-        (sent, relation), senders, (rows, flow, pairs, edge_slot) = ctx.saved_tensors, ctx.senders, ctx.arrays
+        rows, from_rows, gates, flow, pairs, slot = ctx.arrays
+        (sent, relation), (states, attention) = ctx.saved_tensors, ctx.pools
         dsent, drelation = torch.zeros_like(sent), torch.zeros_like(relation)
-        states, attention = senders.states, senders.attention
         _gated_backward(
             gradient.contiguous().numpy(), *ctx.sums, rows, states.gradients.numpy(),
-            attention.values.numpy(), attention.gradients.numpy(), senders.rows, GATES.index(senders.gates),
-            sent.numpy(), dsent.numpy(), relation.numpy(), drelation.numpy(), flow, *pairs, edge_slot,
+            attention.values.numpy(), attention.gradients.numpy(), from_rows, gates,
+            sent.numpy(), dsent.numpy(), relation.numpy(), drelation.numpy(), flow, *pairs, slot,
         )  # fmt: skip
         token = gradient.new_zeros(())
-        return token, token, dsent, drelation, None, None, None, None, None
+        return token, token, dsent, drelation, *(None,) * 7
 
 
 def receive(
-    senders: Senders,
+    states: RowPool,
     rows: np.ndarray,  # slots: the row of each one's state
+    senders: Senders,
     flow: np.ndarray,  # pairs: of `Senders.flows`
     pairs: tuple[
         np.ndarray, np.ndarray, np.ndarray
@@ -207,5 +206,6 @@ def receive(
     Its state; the sum and the mean of the messages, flow * value * gate; and the logarithms of their number and of the
     sum of their flows. The sum tells how much speaks for a node, the mean what does.
     """
-    tokens = senders.states.token, senders.attention.token
-    return _Gated.apply(*tokens, senders.sent, senders.relation, senders, rows, flow, pairs, edge_slot)
+    pools, gates = (states, senders.attention), GATES.index(senders.gates)
+    tensors = states.token, senders.attention.token, senders.sent, senders.relation
+    return _Gated.apply(*tensors, pools, rows, senders.rows, gates, flow, pairs, edge_slot)

@@ -14,7 +14,7 @@ _MULTIPLIERS = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 _GOLDEN = 0x9E3779B97F4A7C15
 _FIRST, _SECOND, _STEP = np.uint64(_MULTIPLIERS[0]), np.uint64(_MULTIPLIERS[1]), np.uint64(_GOLDEN)
 _SHIFT = np.uint64(33)
-_SPARSE = 16  # of so many values, one is drawn
+_SPARSE = 16  # where fewer than one value of so many is drawn, they are sorted instead of marked
 
 
 @njit(nogil=True, cache=True, inline="always")

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 WHOLE = "whole"
 _N1, _ASK_N1 = "max_attending_from_per_step", "ask_attending_from_per_step"
-_N3, _FEW, _EVERYONE = "max_attending_to_per_step", 200, 100_000
+_N3, _ASK_N3, _EVERYONE = "max_attending_to_per_step", "ask_attending_to_per_step", 100_000
 _AVERAGE = 0.998  # of weights, where the whole model has none
-_JOINT, _PER_RELATION, _DROPPED = 8, 10, 1 / 3  # where the whole model has none
+_JOINT, _PER_RELATION, _DROPPED = 8, 10, 0.3  # where the whole model has none
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,14 @@ CHANGES = (
         },
     ),
     Change(
-        "attending-to",
-        "should every node that is led to get messages, or those that most attention flows to?",
-        lambda whole: {_N3: _FEW if whole.horizon.max_attending_to_per_step > _FEW else _EVERYONE},
+        "fewer-attended",
+        "do so many nodes need messages in a step of training?",
+        lambda whole: {_N3: max(1, whole.horizon.max_attending_to_per_step // 4)},
+    ),
+    Change(
+        "all-attended",
+        "are those that most attention flows to enough, or should every node that is led to get messages?",
+        lambda _: {_N3: _EVERYONE, _ASK_N3: _EVERYONE},
     ),
     Change(
         "joined",
@@ -138,7 +143,7 @@ CHANGES = (
     ),
     Change(
         "dropout",
-        "does it help to hide up to a third of all facts from a batch?",
+        "does it help to hide up to 30 % of all facts from a batch?",
         lambda whole: {"fact_dropout": 0.0 if whole.training.fact_dropout else _DROPPED},
     ),
     Change("half-dims", "are states larger than they need be?", _half("n_dims")),

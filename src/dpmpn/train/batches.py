@@ -1,5 +1,7 @@
 """Batches of training queries: their order, and what of the graph each must not see."""
 
+from functools import cached_property
+
 import numpy as np
 
 from dpmpn.config import Config
@@ -33,7 +35,6 @@ class TrainingQueries:
         else:
             self._question, self._offsets = None, np.arange(len(triples) + 1)
         self.triples = triples
-        self._facts = _facts(graph) if config.training.fact_dropout else None
         self._epoch = -1
         self._order = self._rows = np.empty(
             0, np.int64
@@ -66,8 +67,8 @@ class TrainingQueries:
     ) -> QueryBatch:
         model = self.config.model
         removed = removed_edges(self.graph, triples, self.config.training.leak_removal)
-        if self._facts is not None:
-            removed = np.union1d(removed, self._dropped(self._facts, position))
+        if self.config.training.fact_dropout:
+            removed = np.union1d(removed, self._dropped(position))
         key = np.uint64(combine(np.uint64(self.config.run.seed), position))
         edges = sample_ignn_edges(
             self.graph, removed, model.ignn_steps, model.max_sampling_per_step, combine(key, 0)
@@ -75,11 +76,27 @@ class TrainingQueries:
         keys = np.array([combine(key, 1 + i) for i in range(len(heads))], np.uint64)
         return QueryBatch(heads, relations, keys, removed, edges)
 
-    def _dropped(self, facts: np.ndarray, position: int) -> np.ndarray:
-        """The edges of facts drawn at random: any part of them up to `fact_dropout` is as likely."""
+    @cached_property
+    def _facts(self) -> np.ndarray:
+        """The edge of each fact, and the one of its inverse or -1: facts x 2."""
+        graph, edges = self.graph, np.arange(self.graph.n_edges)
+        heads, inverse, back = (
+            graph.edge_heads(edges),
+            graph.inverse[graph.relations],
+            np.full(len(edges), -1),
+        )
+        known = inverse >= 0
+        back[known] = graph.find_edges(graph.tails[known], inverse[known], heads[known])
+        return np.stack([edges, back], 1)[(back < 0) | (edges <= back)]
+
+    def _dropped(self, position: int) -> np.ndarray:
+        """The edges of facts drawn at random: any part of them up to `fact_dropout` is as likely.
+
+        It takes a number for each fact of the graph: a batch that hides facts is not one of constant cost.
+        """
         draw = np.random.default_rng([self.config.run.seed, position, 1])
         part = draw.uniform(0, self.config.training.fact_dropout)
-        edges = facts[draw.random(len(facts)) < part]
+        edges = self._facts[draw.random(len(self._facts)) < part]
         return edges[edges >= 0]
 
     def _begin(self, epoch: int) -> None:
@@ -91,16 +108,6 @@ class TrainingQueries:
             self._rows = mixed[np.argsort(self._question[mixed], kind="stable")]
         self._order = draw.permutation(len(self))
         self._epoch = epoch
-
-
-def _facts(graph: KnowledgeGraph) -> np.ndarray:
-    """The edge of each fact, and the one of its inverse or -1: facts x 2."""
-    edges = np.arange(graph.n_edges)
-    heads, inverse, back = graph.edge_heads(edges), graph.inverse[graph.relations], np.full(len(edges), -1)
-    known = inverse >= 0
-    back[known] = graph.find_edges(graph.tails[known], inverse[known], heads[known])
-    is_first = (back < 0) | (edges <= back)
-    return np.stack([edges, back], 1)[is_first]
 
 
 def _by_question(graph: KnowledgeGraph, triples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,8 @@
   parameters_not_finite     how many values of each parameter are not finite
   entities_not_finite       names of entities whose gradient is not finite, at most 100
   largest_parameters        the largest absolute value of each parameter
-  seed, learning_rate, schedule, grad_clipnorm, batch_size, joint_targets, leak_removal, threads
+  seed, learning_rate, schedule, grad_clipnorm, batch_size, joint_targets, leak_removal,
+  fact_dropout, threads
   weights                   name of the file with the network's weights at that moment
 `failed-batch-<position>.safetensors` holds those weights.
 """
@@ -91,6 +92,7 @@ def save_failed_batch(
         "batch_size": config.training.batch_size,
         "joint_targets": config.training.joint_targets,
         "leak_removal": config.training.leak_removal,
+        "fact_dropout": config.training.fact_dropout,
         "threads": config.run.threads,
         "weights": weights.name,
     }

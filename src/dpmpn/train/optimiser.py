@@ -7,6 +7,7 @@ momentum). Rows cost the same on a table of any size.
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -143,7 +144,7 @@ class Adam:
             self._update_on_device(*tensors, None, rate)
             return
         arrays = [x.numpy() for x in tensors]
-        limit = math.inf if self.config.grad_clipnorm is None else self.config.grad_clipnorm
+        limit = self.config.grad_clipnorm or sys.float_info.max
         _dense(*arrays, *self._constants(arrays[0].dtype, rate), limit)
 
     def _update_entities(self, rows: Tensor, entities: np.ndarray, rate: float) -> None:

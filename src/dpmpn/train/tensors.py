@@ -72,7 +72,7 @@ def _content(tensor: Tensor) -> Any:
 
 
 def _check(path: Path, found: Mapping[str, str], expected: Mapping[str, str]) -> None:
-    advice = "it belongs to another configuration or graph: use the config.json and graph it was trained with"
+    advice = "it belongs to another configuration, graph or version of dpmpn: use those it was trained with"
     for name, wanted in expected.items():
         if name not in found:
             raise RunError(f"{path} has no tensor '{name}'; {advice}")

@@ -46,8 +46,8 @@ def received(states, attention, sent, relation, gates="edges"):
     for pool, rows in zip(pools, (states, attention), strict=True):
         pool.clear(differentiable=True)
         pool.append(rows)
-    senders = Senders(*pools, SENDER_ROWS, sent, relation, gates)
-    return receive(senders, STATE_ROWS, senders.flows(*PAIRS[1:]), PAIRS, EDGE_SLOT)
+    senders = Senders(pools[1], SENDER_ROWS, sent, relation, gates)
+    return receive(pools[0], STATE_ROWS, senders, senders.flows(*PAIRS[1:]), PAIRS, EDGE_SLOT)
 
 
 def plainly_received(states, attention, sent, relation, gates="edges"):

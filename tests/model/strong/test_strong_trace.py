@@ -1,5 +1,8 @@
 """The trace of the stronger model: probability that flowed from the head along edges of the graph to the answers."""
 
+import gc
+import weakref
+
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -7,6 +10,7 @@ from strong_cases import WIDE, by_query, random_engine
 
 from dpmpn.explain.flow import AnswerFlow, QueryFlow
 from dpmpn.model.frontier import STRATEGIES
+from dpmpn.model.strong import fast
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-15}
 LIMITS = ("max_attending_from_per_step", "max_sampling_per_node", "max_attending_to_per_step")
@@ -131,3 +135,18 @@ def test_without_the_edges_of_its_flow_an_answer_is_lost(seed):
     assert best not in without.nodes  # everything is within the horizon, so no other way is left
     n_entities = engine.graph.n_entities
     assert answer.of_all(n_entities)[0, best] != without.of_all(n_entities)[0, best]
+
+
+def test_a_trace_leaves_no_memory_behind(monkeypatch):
+    kept = []
+
+    class Watched(fast.Workspace):
+        def __init__(self, network):
+            super().__init__(network)
+            kept.append(weakref.ref(self.states))
+
+    engine, heads, relations = engine_of(0, "attention", (3, 5, 8))
+    monkeypatch.setattr(fast, "Workspace", Watched)
+    traced(engine, heads, relations, hides=False)
+    gc.collect()
+    assert len(kept) == 1 and kept[0]() is None

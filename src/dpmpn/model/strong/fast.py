@@ -135,7 +135,7 @@ class FastSteps:
         relation = self.network.relation_vectors(
             step, self.asked_query, self.turned, self.asked, of_asked, of_relation
         )
-        senders = Senders(self.states, self.attention, rows, sent, relation, self.network.config.gates)
+        senders = Senders(self.attention, rows, sent, relation, self.network.config.gates)
         flow = senders.flows(pair_from, pair_row)
         choice = None
         if self._is_too_wide(scan):
@@ -148,7 +148,7 @@ class FastSteps:
         begin_row = self.begin_row + self.kinds.of_entity[scan.slot_node]
         state_row = np.where(scan.slot_visited >= 0, self.visited.row[scan.slot_visited], begin_row)
         pairs = (pair_offsets, pair_from, pair_row)
-        received = receive(senders, state_row, flow, pairs, scan.edge_slot)
+        received = receive(self.states, state_row, senders, flow, pairs, scan.edge_slot)
         if self.records is not None:
             message = gated(
                 sent.detach()[pair_from], relation.detach()[pair_row], torch.from_numpy(flow)[:, None]
@@ -230,13 +230,15 @@ def reach_traced(
     trace: ReasoningTrace,
 ) -> Reached:
     """The same, with what each step did added to a trace; needs gradients, so it takes two to three times as long."""
+    workspace = Workspace(network)
     with torch.enable_grad():
-        steps = FastSteps(network, graph, batch, horizon, Workspace(network), profiles)
+        steps = FastSteps(network, graph, batch, horizon, workspace, profiles)
         steps.records = []
         steps.run()
         reached = steps.read_out()
         own, _ = probabilities(reached)
         brought = contributions(steps.records, reached.logits, own)
+    workspace.clear(differentiable=False)  # its tokens would keep it, through autograd, for ever
     fill_trace(
         trace, steps.records, brought, steps.visited, own.detach().numpy(), steps.scores, graph.self_loop
     )

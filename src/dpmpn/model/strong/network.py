@@ -54,7 +54,7 @@ class StrongNetwork(nn.Module):
         self.entities = nn.Parameter(torch.empty(0, dims))  # no row for any entity
         self.queries = _random(n_relations, dims, scale=0.5)
         self.relations = _random(n_relations + 1, hidden, scale=0.5)  # the last is the self-loop
-        # A map of the query that each relation has for itself: most of all parameters.
+        # A map of the query that each relation has for itself: most parameters, where relations are many.
         turned = config.relation_vectors == "turned"
         self.turned = nn.Parameter(torch.zeros(dims, (n_relations + 1) * hidden)) if turned else None
         self.steps = nn.ModuleList(Step(n_relations, dims) for _ in range(config.n_steps_in_agnn))
@@ -99,8 +99,8 @@ class StrongNetwork(nn.Module):
             own = self.relations.index_select(0, relation)
         else:
             own = turned.index_select(0, of_query * (self.n_relations + 1) + relation)
-        of_asked = (query @ step.query_in).index_select(0, of_query)
-        hidden = torch.relu(own @ step.relation_in + of_asked)
+        from_query = (query @ step.query_in).index_select(0, of_query)
+        hidden = torch.relu(own @ step.relation_in + from_query)
         is_asked = (asked[of_query] == relation[:, None]).to(vectors.dtype)  # rows x 2
         return vectors + hidden @ step.relation_out + is_asked @ step.asked
 

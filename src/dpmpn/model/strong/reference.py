@@ -34,10 +34,8 @@ def reach_reference(
         else (None, None)
     )
     query = network.queries[on.query_relations]  # queries x n_dims
-    turned, asked = (
-        network.turned_relations(query),
-        asked_relations(batch.relations, graph.inverse).to(device),
-    )
+    turned = network.turned_relations(query)
+    asked = asked_relations(batch.relations, graph.inverse).to(device)
     profile = profile_features(graph, batch.removed, network.config.profiles != "off").to(query)
     prior = network.prior_rows(query, asked) @ profile.t()  # queries x entities
     visited = (

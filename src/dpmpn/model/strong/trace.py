@@ -50,9 +50,8 @@ def contributions(
         # A message is in the sum and, divided by their number, in the mean.
         by_sum = gradient[:, width : 2 * width] + gradient[:, 2 * width : 3 * width] / count
         by_flow = gradient[:, -1] / record.received.detach()[:, -1].exp()  # of the logarithm of all flow
-        edge = (record.message[pair] * by_sum[slot]).sum(1) + torch.from_numpy(record.flow)[pair] * by_flow[
-            slot
-        ]
+        carried = (record.message[pair] * by_sum[slot]).sum(1)
+        edge = carried + torch.from_numpy(record.flow)[pair] * by_flow[slot]
         earlier = (record.received.detach()[:, :width] * gradient[:, :width]).sum(1)
         found.append((edge.clamp(min=0).numpy(), earlier.clamp(min=0).numpy()))
     return found
