@@ -60,10 +60,10 @@ class ModelConfig(_Section):
     ignn_output: Literal["last", "pool"] = _option(
         "last", "the last IGNN state, or the mean over its steps including step 0"
     )
-    relation_vectors: Literal["turned", "query", "plain"] = _option(
+    relation_vectors: Literal["each_step", "turned", "query", "plain"] = _option(
         "turned",
-        "strong: how what a relation adds to a message depends on the relation asked: by a map that each relation has "
-        "for itself, by layers that all share alone, or not at all",
+        "strong: how what a relation adds to a message depends on the relation asked: by maps that each relation has "
+        "for each step and one for all steps, by that one, by layers that all relations share alone, or not at all",
     )
     profiles: Literal["on", "prior", "off"] = _option(
         "on",

@@ -12,7 +12,8 @@ _BYTES_TO_TRAIN = 4 * 4  # of each value: itself, two moments and a gradient
 def least_values(graph: KnowledgeGraph, model: ModelConfig) -> int:
     """A lower bound of a network's number of values: the tables it has, and a matrix of each width."""
     if model.model == "strong":  # no entity table
-        turned = 2 * model.n_dims**2 * (model.relation_vectors == "turned")
+        turned = 2 * model.n_dims**2 * (model.relation_vectors in ("turned", "each_step"))
+        turned += 3 * model.n_dims**2 * model.n_steps_in_agnn * (model.relation_vectors == "each_step")
         of_relation = turned + (3 * model.n_steps_in_agnn + 5) * model.n_dims
         return graph.n_relations * of_relation + model.n_dims**2
     return (graph.n_entities + graph.n_relations + 1) * model.n_dims + model.n_dims**2 + model.n_dims_att**2

@@ -17,7 +17,7 @@ def _random(*shape: int, scale: float) -> nn.Parameter:
 class Step(nn.Module):
     """One step: messages from (sender, relation, query relation), the update of a state, and its score."""
 
-    def __init__(self, n_relations: int, n_dims: int) -> None:
+    def __init__(self, n_relations: int, n_dims: int, turned: bool) -> None:
         super().__init__()
         unit = 1 / math.sqrt(n_dims)
         # What a relation adds to value (v) and gate (u) of a message, multiplies the value by (k), and adds to the flow
@@ -27,6 +27,7 @@ class Step(nn.Module):
         self.relation_in = _random(2 * n_dims, 2 * n_dims, scale=unit / math.sqrt(2))
         self.query_in = _random(n_dims, 2 * n_dims, scale=unit)
         self.relation_out = _random(2 * n_dims, width, scale=unit / math.sqrt(2))
+        self.turned = nn.Parameter(torch.zeros(n_dims, (n_relations + 1) * width)) if turned else None
         # What the relation asked and its inverse add, whichever they are.
         self.asked = _random(2, width, scale=0.3)
         for vectors in (self.relation, self.relation_out, self.asked):
@@ -54,10 +55,10 @@ class StrongNetwork(nn.Module):
         self.entities = nn.Parameter(torch.empty(0, dims))  # no row for any entity
         self.queries = _random(n_relations, dims, scale=0.5)
         self.relations = _random(n_relations + 1, hidden, scale=0.5)  # the last is the self-loop
-        # A map of the query that each relation has for itself: most parameters, where relations are many.
-        turned = config.relation_vectors == "turned"
+        # Maps of the query that each relation has for itself: most parameters, where relations are many.
+        each_step, turned = (config.relation_vectors in x for x in (("each_step",), ("each_step", "turned")))
         self.turned = nn.Parameter(torch.zeros(dims, (n_relations + 1) * hidden)) if turned else None
-        self.steps = nn.ModuleList(Step(n_relations, dims) for _ in range(config.n_steps_in_agnn))
+        self.steps = nn.ModuleList(Step(n_relations, dims, each_step) for _ in range(config.n_steps_in_agnn))
         self.profile_state = _random(features, dims, scale=0.05) if config.profiles == "on" else None
         self.read_state = _random(dims, hidden, scale=1 / math.sqrt(dims))
         self.read_query = _random(dims, hidden, scale=1 / math.sqrt(dims))
@@ -95,14 +96,15 @@ class StrongNetwork(nn.Module):
         vectors = step.relation.index_select(0, relation)
         if self.config.relation_vectors == "plain":
             return vectors
-        if turned is None:
-            own = self.relations.index_select(0, relation)
-        else:
-            own = turned.index_select(0, of_query * (self.n_relations + 1) + relation)
+        pair = of_query * (self.n_relations + 1) + relation
+        own = self.relations.index_select(0, relation) if turned is None else turned.index_select(0, pair)
         from_query = (query @ step.query_in).index_select(0, of_query)
         hidden = torch.relu(own @ step.relation_in + from_query)
         is_asked = (asked[of_query] == relation[:, None]).to(vectors.dtype)  # rows x 2
-        return vectors + hidden @ step.relation_out + is_asked @ step.asked
+        vectors = vectors + hidden @ step.relation_out + is_asked @ step.asked
+        if step.turned is None:
+            return vectors
+        return vectors + (query @ step.turned).view(-1, vectors.shape[1]).index_select(0, pair)
 
     def prior_rows(self, query: Tensor, asked: Tensor) -> Tensor:
         """What each feature of a profile adds to the logit of an entity, for each query: queries x features."""
