@@ -293,7 +293,7 @@ def test_derived_defaults_of_the_strong_model() -> None:
         0.005,
     )
     assert (wordnet.horizon.max_sampling_per_relation, wordnet.training.joint_targets) == (None, 1)
-    assert (wordnet.horizon.max_attending_to_per_step, wordnet.model.relation_vectors) == (400, "turned")
+    assert (wordnet.horizon.max_attending_to_per_step, wordnet.model.relation_vectors) == (400, "each_step")
     freebase, _ = derived_defaults(14_541, 2 * 272_115, 272_115, 7_614, 0.0, "strong", 3.6, 474)
     assert (freebase.model.n_steps_in_agnn, freebase.horizon.max_attending_from_per_step) == (5, 100)
     assert (freebase.horizon.max_sampling_per_relation, freebase.training.joint_targets) == (200, 8)

@@ -122,11 +122,13 @@ def _derived_epochs(n_train: int, pme_valid: float | None) -> list[_Choice]:
     return choices
 
 
-_MANY_RELATIONS = 5000  # with inverses: 10 million parameters; FB15K-237 has 474, FB15K 2,690
+# With inverses; WN18RR has 22, FB15K-237 474, FB15K 2,690.
+_FEW_RELATIONS = 100  # maps for each of eight steps have 2.5 million parameters
+_MANY_RELATIONS = 5000  # maps for all steps have 10 million
 
 
 def _strong_sizes(small: bool, degree: float, n_relations: int) -> list[_Choice]:
-    sparse, many = _is_sparse(degree), n_relations > _MANY_RELATIONS
+    sparse = _is_sparse(degree)
     steps = (8 if sparse else 5) - (2 if small else 0)
     return [
         ("model", "strong", "it is better than the paper's on graphs like this, and needs no more time"),
@@ -136,13 +138,21 @@ def _strong_sizes(small: bool, degree: float, n_relations: int) -> list[_Choice]
             steps,
             _way(degree) + (f", {'but' if sparse else 'and'} the graph is small" if small else ""),
         ),
-        (
-            "relation_vectors",
-            "query" if many else "turned",
-            f"{n_relations:,} relations with inverses are {'too many' if many else 'few enough'} to have a map of the "
-            "relation asked each",
-        ),
+        _relation_vectors(n_relations),
     ]
+
+
+def _relation_vectors(n_relations: int) -> _Choice:
+    each = f"{n_relations:,} relations with inverses are"
+    if n_relations > _MANY_RELATIONS:
+        return "relation_vectors", "query", f"{each} too many to have a map of the relation asked each"
+    if n_relations > _FEW_RELATIONS:
+        return "relation_vectors", "turned", f"{each} few enough to have a map of the relation asked each"
+    return (
+        "relation_vectors",
+        "each_step",
+        f"{each} few enough to have a map of the relation asked for each step",
+    )
 
 
 def _strong_horizon(degree: float, max_degree: int) -> list[_Choice]:

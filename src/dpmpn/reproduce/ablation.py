@@ -79,6 +79,13 @@ def _trained_alike(whole: Config) -> dict[str, Any]:
 
 CHANGES = (
     Change(
+        "one-map",
+        "does each relation need a map of the relation asked for each step, or one for all?",
+        lambda whole: {
+            "relation_vectors": "turned" if whole.model.relation_vectors == "each_step" else "each_step"
+        },
+    ),
+    Change(
         "shared-relations",
         "does each pair of a relation and the relation asked need parameters of its own?",
         lambda _: {"relation_vectors": "query"},
