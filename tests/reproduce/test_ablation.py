@@ -97,7 +97,7 @@ def test_changes_can_be_added(exhibit):
 
 def test_without_a_choice_all_are_made_and_unknown_ones_are_refused():
     assert [change.name for change in chosen(Request())] == ["whole", *ABLATION.parts]
-    with pytest.raises(ConfigError, match="has no part 'gates'; there are shared-relations, "):
+    with pytest.raises(ConfigError, match="has no part 'gates'; there are one-map, "):
         ABLATION.check(Request(only=("gates",)))
 
 
