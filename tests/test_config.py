@@ -301,7 +301,7 @@ def test_derived_defaults_of_the_strong_model() -> None:
     asked = [x.asking_horizon() for x in (wordnet, freebase)]
     assert [(x.max_attending_from_per_step, x.max_attending_to_per_step) for x in asked] == [
         (200, 1000),
-        (200, 400),
+        (100, 400),
     ]
     many, reasons = derived_defaults(14_951, 2 * 483_142, 483_142, 9_000, 0.8, "strong", 3.6, 5_200)
     assert many.model.relation_vectors == "query"

@@ -173,8 +173,10 @@ def _strong_horizon(degree: float, max_degree: int) -> list[_Choice]:
             ("max_sampling_per_relation", 200, f"{busiest}, and some of each relation tell what it is")
         )
     choices.append(("max_attending_to_per_step", 400, "of all nodes that are led to, few are worth a state"))
-    choices.append(("ask_attending_from_per_step", 200, "asking costs less than training, and looks further"))
     if sparse:
+        choices.append(
+            ("ask_attending_from_per_step", 200, "asking costs less than training, and looks further")
+        )
         choices.append(("ask_attending_to_per_step", 1000, "where answers are far, many may be on the way"))
     return choices
 
