@@ -43,3 +43,10 @@ def test_a_full_disk_behind_standard_error() -> None:
         pytest.skip("this system has no /dev/full")
     result = called("2>/dev/full", "nonsense")
     assert (result.returncode, result.stdout) == (2, "")
+
+
+def test_a_full_disk_behind_help() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    result = called(">/dev/full", "--help")
+    assert (result.returncode, result.stderr) == (2, "dpmpn: cannot print: No space left on device\n")

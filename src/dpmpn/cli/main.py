@@ -1,5 +1,6 @@
 """The entry point: runs a command and turns every mistake into one line and an exit code."""
 
+import errno
 import io
 import sys
 from typing import NoReturn
@@ -84,6 +85,10 @@ def _exit_code(arguments: list[str] | None) -> int:
         sys.stdout = None  # type: ignore[assignment]  # so that nothing is flushed into it at exit
         return BROKEN_PIPE
     except OSError as error:
+        if error.errno == errno.ENOSPC and error.filename is None:  # help is not printed through `Output`
+            sys.stdout = None  # type: ignore[assignment]
+            complain(f"cannot print: {error.strerror}")
+            return MISTAKE
         if error.filename is None:
             raise
         complain(f"cannot use {error.filename}: {error.strerror}")

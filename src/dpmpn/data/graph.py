@@ -114,6 +114,20 @@ class KnowledgeGraph:
         doubled = 2 * half == self.n_relations and np.array_equal(self.inverse, _doubled_inverse(half))
         return half if doubled else self.n_relations
 
+    @cached_property
+    def is_inverse(self) -> np.ndarray:
+        """For each relation whether it is an inverse, added here or, by its name, in the file."""
+        if self.n_forward < self.n_relations:
+            return np.arange(self.n_relations) >= self.n_forward
+        names = list(self.relation_names)
+        return np.array(
+            [
+                other >= 0 and name == names[other] + INVERSE_SUFFIX
+                for name, other in zip(names, self.inverse.tolist(), strict=True)
+            ],
+            bool,
+        )
+
     def __repr__(self) -> str:
         return (
             f"KnowledgeGraph({self.n_entities} entities, {self.n_relations} relations, {self.n_edges} edges)"

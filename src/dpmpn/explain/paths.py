@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dpmpn.data.graph import INVERSE_SUFFIX, KnowledgeGraph
+from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow
 from dpmpn.explain.naming import entity_label, relation_label
 from dpmpn.explain.walks import Edge, Walk, strongest_walks
@@ -42,7 +42,7 @@ def shown_facts(graph: KnowledgeGraph, path: Path) -> tuple[Fact, ...]:
 def fact_of(graph: KnowledgeGraph, edge: Edge) -> Edge:
     """The fact an edge stands for: an edge of an inverse relation is read backwards."""
     head, relation, tail = edge
-    if is_inverse(graph, relation):
+    if graph.is_inverse[relation]:
         return tail, int(graph.inverse[relation]), head
     return edge
 
@@ -51,12 +51,3 @@ def named_fact(graph: KnowledgeGraph, fact: Edge) -> Fact:
     """The names of a fact's ids."""
     head, relation, tail = fact
     return graph.entities.name(head), graph.relation_names.name(relation), graph.entities.name(tail)
-
-
-def is_inverse(graph: KnowledgeGraph, relation: int) -> bool:
-    """Whether a relation is an added inverse; where the file holds inverses of its own, its name tells."""
-    if graph.n_forward < graph.n_relations:
-        return relation >= graph.n_forward
-    inverse = int(graph.inverse[relation])
-    names = graph.relation_names
-    return inverse >= 0 and names.name(relation) == names.name(inverse) + INVERSE_SUFFIX

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow, EdgesInTime, QueryFlow
-from dpmpn.explain.paths import Fact, is_inverse
+from dpmpn.explain.paths import Fact
 from dpmpn.explain.walks import Edge as EdgeIds
 
 
@@ -131,6 +131,6 @@ def _waited(query: QueryFlow, self_loop: int) -> np.ndarray:
 
 def _named(graph: KnowledgeGraph, relation: int) -> tuple[str, str, bool]:
     """Name and label of a fact's relation, and whether the edge goes against the fact."""
-    backwards = is_inverse(graph, relation)
+    backwards = bool(graph.is_inverse[relation])
     forward = int(graph.inverse[relation]) if backwards else relation
     return graph.relation_names.name(forward), graph.relation_names.label(forward), backwards

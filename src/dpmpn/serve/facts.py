@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.explain.paths import is_inverse
 
 
 class FactIds(NamedTuple):
@@ -54,7 +53,7 @@ def _keys(
 ) -> np.ndarray:
     """The number of the fact that each edge stands for."""
     kinds = np.flatnonzero(np.bincount(relations, minlength=graph.n_relations))
-    against = np.array([is_inverse(graph, kind) for kind in kinds.tolist()], bool)
+    against = graph.is_inverse[kinds]
     first_keys = np.zeros(graph.n_relations, np.int64)
     forward = np.where(against, graph.inverse[kinds], kinds).astype(np.int64)
     first_keys[kinds] = (2 * forward + (against != incoming)) * graph.n_entities

@@ -9,7 +9,6 @@ import polars as pl
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.labels import TYPES_APART
-from dpmpn.explain.paths import is_inverse
 
 Used = Literal["head", "like", "other"]
 
@@ -44,9 +43,9 @@ class _Usage:
     def __init__(self, graph: KnowledgeGraph) -> None:
         self.offsets, self.edge_relations = graph.offsets, graph.relations
         n_relations = graph.n_relations
-        against = [is_inverse(graph, relation) for relation in range(n_relations)]
+        against = graph.is_inverse
         forward = np.where(against, graph.inverse, np.arange(n_relations))
-        self.asked = list(zip(forward.tolist(), against, strict=True))  # of each edge's relation
+        self.asked = list(zip(forward.tolist(), against.tolist(), strict=True))  # of each edge's relation
         first = _first_of_kind(graph)
         self.kinds = graph.relations[first]  # of each entity, ascending
         self.kind_offsets = np.searchsorted(first, graph.offsets)  # entities + 1

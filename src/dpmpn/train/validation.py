@@ -8,6 +8,7 @@ import numpy as np
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.measures.leakage import pair_keys
 from dpmpn.errors import RunError
 from dpmpn.evaluate.evaluator import known_answers, rank_queries
 from dpmpn.evaluate.known import KnownAnswers
@@ -74,7 +75,7 @@ def training_queries(dataset: Dataset, config: Config) -> np.ndarray:
     queries, asked = dataset.queries("train"), sampled_queries(dataset, config)
     if config.training.joined_share < 1:
         draw = np.random.default_rng([config.run.seed, _DRAW, 1]).random(len(queries))
-        queries = queries[(draw < config.training.joined_share) | ~_joined(queries, dataset.train)]
+        queries = queries[(draw < config.training.joined_share) | ~_joined(queries, dataset)]
     asked = asked[_stated(dataset.graph, asked)]
     if not len(asked):
         return queries
@@ -82,16 +83,12 @@ def training_queries(dataset: Dataset, config: Config) -> np.ndarray:
     return queries[[tuple(query) not in held_out for query in queries.tolist()]]
 
 
-def _joined(queries: np.ndarray, facts: np.ndarray) -> np.ndarray:
+def _joined(queries: np.ndarray, dataset: Dataset) -> np.ndarray:
     """Which of the queries have a head and a target that more than one fact joins, in whichever direction."""
-    pairs, counts = np.unique(_pair(np.unique(facts, axis=0)), return_counts=True)
-    return counts[np.searchsorted(pairs, _pair(queries))] > 1
-
-
-def _pair(triples: np.ndarray) -> np.ndarray:
-    """Head and tail as one number, whichever is which."""
-    ends = triples[:, [0, 2]].astype(np.int64)
-    return ends.min(1) * 2**31 + ends.max(1)
+    n_entities = dataset.graph.n_entities
+    facts = np.unique(dataset.train, axis=0)
+    pairs, counts = np.unique(pair_keys(facts, n_entities), return_counts=True)
+    return counts[np.searchsorted(pairs, pair_keys(queries, n_entities))] > 1
 
 
 def _stated(graph: KnowledgeGraph, queries: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmpn.data.dataset import Dataset
-from dpmpn.data.graph import INVERSE_SUFFIX, KnowledgeGraph
+from dpmpn.data.graph import KnowledgeGraph
 
 MINIMAL_SHARE = 0.8
 MINIMAL_FACTS = 10
@@ -59,11 +59,7 @@ def joined_pairs(dataset: Dataset) -> float | None:
 
 def known_facts(graph: KnowledgeGraph) -> np.ndarray:
     """The facts of a graph in the direction of the file, inverses left out: int32, n x 3, sorted by head."""
-    is_inverse = np.arange(graph.n_relations) >= graph.n_forward
-    if not is_inverse.any():  # the file may hold inverses of its own
-        is_inverse = np.array([name.endswith(INVERSE_SUFFIX) for name in graph.relation_names], bool)
-        is_inverse &= graph.inverse >= 0
-    forward = ~is_inverse[graph.relations]
+    forward = ~graph.is_inverse[graph.relations]
     heads = np.repeat(np.arange(graph.n_entities, dtype=np.int32), np.diff(graph.offsets))
     return np.stack([heads[forward], graph.relations[forward].astype(np.int32), graph.tails[forward]], 1)
 

@@ -12,7 +12,6 @@ from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, Explanation
 from dpmpn.explain.measure.asking import ChangedGraphs, Outcome, edges_at
 from dpmpn.explain.measure.evidence import KINDS, Evidence
 from dpmpn.explain.measure.shortest import ShortestPaths
-from dpmpn.explain.paths import is_inverse
 from dpmpn.explain.walks import Edge
 from dpmpn.reasoner import Reasoner
 
@@ -133,7 +132,7 @@ def split_questions(dataset: Dataset, split: str, answers: str = "first") -> np.
 def explained(reasoner: Reasoner, head: int, relation: int, answer: int | None = None) -> Explanation | None:
     """Why a question has an answer, the first if none is given; None where no attention reached it."""
     graph = reasoner.graph
-    inverse = is_inverse(graph, relation)
+    inverse = bool(graph.is_inverse[relation])
     asked = int(graph.inverse[relation]) if inverse else relation
     names = graph.entities.name(head), graph.relation_names.name(asked)
     answers = reasoner.predict(*names, inverse=inverse)

@@ -1,9 +1,10 @@
-"""What an answer was made of: each step's messages by how much they brought, as a flow from the head to the answers.
+"""What an answer was made of: each step's messages by how much they count, as a flow from the head to the answers.
 
-A message counts by its product with the gradient of the logits, each weighted by its answer's probability: the part of
-the answers that would go with it. Of a node's probability, edges into it (and its own earlier state, as a self-loop)
-have the parts that their contributions are of all; so probability flows back along the edges, step by step, to the
-head, and what flowed into a node adds up to what it had.
+A message counts by its product with the gradient of the logits, each weighted by its answer's probability: how much the
+answers would change without it. What speaks against an answer counts, too: explanations that left it out held less of
+what the answer depends on (docs/stronger.md). Of a node's probability, edges into it (and its own earlier state, as a
+self-loop) have the parts that their contributions are of all; so probability flows back along the edges, step by step,
+to the head, and what flowed into a node adds up to what it had.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from torch import Tensor
 from dpmpn.model.frontier import Scan, Visited
 from dpmpn.model.trace import Choice, ReasoningTrace, TraceStep
 
-_LEAST = 1e-12  # of a contribution: a node whose messages all count against it still got its state from them
+_LEAST = 1e-12  # of a contribution: a node whose messages all count for nothing still got its state from them
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class StepRecord:
 def contributions(
     records: list[StepRecord], logits: Tensor, probability: Tensor
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each step, what its edges and the earlier states of its slots brought to the answers."""
+    """For each step, how much its edges and the earlier states of its slots change the answers."""
     gradients = torch.autograd.grad(
         (probability.detach() * logits).sum(), [record.received for record in records], allow_unused=True
     )
@@ -53,7 +54,7 @@ def contributions(
         carried = (record.message[pair] * by_sum[slot]).sum(1)
         edge = carried + torch.from_numpy(record.flow)[pair] * by_flow[slot]
         earlier = (record.received.detach()[:, :width] * gradient[:, :width]).sum(1)
-        found.append((edge.clamp(min=0).numpy(), earlier.clamp(min=0).numpy()))
+        found.append((edge.abs().numpy(), earlier.abs().numpy()))
     return found
 
 
