@@ -40,6 +40,14 @@ def test_without_inverses_edges_are_the_facts(triples):
     assert graph.inverse.tolist() == [-1, -1, -1] and graph.n_forward == graph.n_relations == N_RELATIONS
 
 
+def test_relations_that_are_inverses():
+    assert build([]).is_inverse.tolist() == [False] * 3 + [True] * 3
+    assert not build([], add_inverses=False).is_inverse.any()
+    none = np.empty((0, 3), np.int64)
+    own = KnowledgeGraph.from_ids(none, 2, ["p", "p_inv", "alone_inv", "q_inv", "q"], add_inverses=False)
+    assert own.is_inverse.tolist() == [False, True, False, True, False]
+
+
 @given(triple_lists)
 def test_offsets_count_the_out_edges(triples):
     graph = build(triples)

@@ -50,8 +50,9 @@ def test_every_change_changes_something_and_has_a_reason(change, settings, whole
 
 def test_a_wider_or_narrower_training_leaves_asking_as_it_is(whole):
     for asking in (None, 70):
-        before = with_overrides(whole, {"ask_attending_from_per_step": asking})
-        for name in ("half-n1", "double-n1"):
+        keys = ("ask_attending_from_per_step", "ask_attending_to_per_step")
+        before = with_overrides(whole, dict.fromkeys(keys, asking))
+        for name in ("half-n1", "double-n1", "fewer-attended"):
             after = with_overrides(before, BY_NAME[name].settings(before))
             assert after.asking_horizon() == before.asking_horizon()
             assert after.horizon != before.horizon

@@ -120,7 +120,14 @@ def test_without_validation_triples_the_last_is_the_best(made, dataset, config):
     assert (run.path / "best.json").exists()
 
 
-@pytest.mark.parametrize("changes", [{}, {"joint_targets": 3, "schedule": "linear", "n_epochs": 3}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"joint_targets": 3, "schedule": "linear", "n_epochs": 3},
+        {"model": "strong", "fact_dropout": 0.5, "weight_average": 0.9},
+    ],
+)
 def test_stopping_saves_and_going_on_gives_an_unbroken_run(made, dataset, config, changes):
     config = config.replace(**changes)
     whole, broken = made(config, "whole"), made(config.replace(checkpoint_every_seconds=1e6), "broken")

@@ -1,6 +1,5 @@
 """The entry point: runs a command and turns every mistake into one line and an exit code."""
 
-import errno
 import io
 import sys
 from typing import NoReturn
@@ -85,19 +84,28 @@ def _exit_code(arguments: list[str] | None) -> int:
         sys.stdout = None  # type: ignore[assignment]  # so that nothing is flushed into it at exit
         return BROKEN_PIPE
     except OSError as error:
-        if error.errno == errno.ENOSPC and error.filename is None:  # help is not printed through `Output`
-            sys.stdout = None  # type: ignore[assignment]
+        if error.filename is not None:
+            complain(f"cannot use {error.filename}: {error.strerror}")
+        elif _cannot_print():  # help, which is not printed through `Output`
             complain(f"cannot print: {error.strerror}")
-            return MISTAKE
-        if error.filename is None:
+            sys.stdout = None  # type: ignore[assignment]
+        else:
             raise
-        complain(f"cannot use {error.filename}: {error.strerror}")
     except Exception as error:
         # The parser's errors have no public base class that all versions of typer share.
         if not hasattr(error, "format_message"):
             raise
         complain(_usage(error))
     return MISTAKE
+
+
+def _cannot_print() -> bool:
+    """Whether standard output takes no more."""
+    try:
+        print(flush=True)
+    except OSError:
+        return True
+    return False
 
 
 def _usage(error: Exception) -> str:

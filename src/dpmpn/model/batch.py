@@ -22,7 +22,10 @@ class SampledEdges:
 
 @dataclass(frozen=True, eq=False)
 class QueryBatch:
-    """Queries <head, relation, ?>, one row each; nothing here grows with the number of entities."""
+    """Queries <head, relation, ?>, one row each; nothing here grows with the number of entities.
+
+    But for `removed`, where training hides facts from all of the graph.
+    """
 
     heads: np.ndarray  # int32
     relations: np.ndarray  # int64

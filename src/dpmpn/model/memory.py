@@ -66,7 +66,8 @@ def strong_bytes_per_query(
     (19 n_dims). Per node attended from: what it sends, with its gradient (6 n_dims). Per relation: what it adds to a
     message, the layer before it and what the query makes of it, with gradients (20 n_dims). The readout has two layers
     of twice n_dims for each visited node, and the prior and its softmax some numbers for each kind of entity: there are
-    no more than entities, and in training one more for each that loses a fact.
+    no more than entities, and in training one more for each that loses a fact. What a batch makes once for each kind is
+    not counted.
     """
     edges = largest_scan(graph, horizon)
     attended = min(edges, graph.n_entities)
@@ -85,14 +86,11 @@ def queries_within(
 ) -> int:
     """How many queries fit a budget of bytes together; at least one.
 
-    Beside each query's own memory, what they share counts. In the paper's model that is what the IGNN makes for every
-    distinct node they scan: embedding, its steps and what they feed, with gradients. In the stronger one it is the state
-    that each kind of entity begins with and its part of the readout, with gradients. There are no more nodes than
-    entities, and no more kinds than twice as many.
+    Beside each query's own memory, what the IGNN makes for every distinct node they scan counts: embedding, its
+    steps and what they feed, with gradients. Queries share it, and there are no more nodes than entities.
     """
     if model.model == "strong":
-        shared = (2 if training else 1) * graph.n_entities * 6 * model.n_dims * _FLOAT
-        return max(1, (budget - shared) // strong_bytes_per_query(graph, model, horizon, training))
+        return max(1, budget // strong_bytes_per_query(graph, model, horizon, training))
     query = bytes_per_query(graph, model, horizon, training)
     node = (6 + 4 * model.n_steps_in_ignn) * model.n_dims * _FLOAT
     scanned = largest_scan(graph, horizon) * model.n_steps_in_agnn  # by one query, at most

@@ -148,7 +148,13 @@ def _share(network: Network, graph: KnowledgeGraph, count: int) -> tuple[int, di
         layout[name] = [array.dtype.str, array.shape, size]
         size += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
     handle = os.memfd_create("dpmpn")
-    os.posix_fallocate(handle, 0, max(size, 1))  # fails here, not at the first write, when memory is short
+    try:  # to have it now, and not at the first write
+        os.posix_fallocate(handle, 0, max(size, 1))
+    except OSError as error:
+        os.close(handle)
+        raise RunError(
+            f"no memory for {size / 2**20:,.0f} MB that processes share: {error.strerror}; try --threads 1"
+        ) from error
     # Rooms for gradients take memory when they are first written: those who only ask never do.
     dtype = network.entities.detach().numpy().dtype
     n_shared = sum(parameter.numel() for parameter in network.shared_parameters().values())

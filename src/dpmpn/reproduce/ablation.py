@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 WHOLE = "whole"
 _N1, _ASK_N1 = "max_attending_from_per_step", "ask_attending_from_per_step"
 _N3, _ASK_N3, _EVERYONE = "max_attending_to_per_step", "ask_attending_to_per_step", 100_000
+_TRAINED = {_ASK_N1: _N1, _ASK_N3: _N3}
 _AVERAGE = 0.998  # of weights, where the whole model has none
 _JOINT, _PER_RELATION, _DROPPED = 8, 10, 0.3  # where the whole model has none
 
@@ -56,11 +57,13 @@ def _steps(more: int) -> Callable[[Config], dict[str, Any]]:
     return lambda whole: {"n_steps_in_agnn": max(1, whole.model.n_steps_in_agnn + more)}
 
 
-def _training_n1(change: Callable[[Config], dict[str, Any]]) -> Callable[[Config], dict[str, Any]]:
-    """N1 of training alone: asking stays as it is, also where it followed from the training."""
+def _in_training(
+    change: Callable[[Config], dict[str, Any]], asking: str
+) -> Callable[[Config], dict[str, Any]]:
+    """A horizon of training alone: asking stays as it is, also where it followed from the training."""
     return lambda whole: {
         **change(whole),
-        **({} if whole.asking.ask_attending_from_per_step else {_ASK_N1: getattr(whole.horizon, _N1)}),
+        **({} if getattr(whole.asking, asking) else {asking: getattr(whole.horizon, _TRAINED[asking])}),
     }
 
 
@@ -136,7 +139,7 @@ CHANGES = (
     Change(
         "fewer-attended",
         "do so many nodes need messages in a step of training?",
-        lambda whole: {_N3: max(1, whole.horizon.max_attending_to_per_step // 4)},
+        _in_training(lambda whole: {_N3: max(1, whole.horizon.max_attending_to_per_step // 4)}, _ASK_N3),
     ),
     Change(
         "all-attended",
@@ -160,12 +163,12 @@ CHANGES = (
     Change(
         "half-n1",
         "does training need to look at so much? Asked as the whole model is",
-        _training_n1(_half(_N1, "horizon")),
+        _in_training(_half(_N1, "horizon"), _ASK_N1),
     ),
     Change(
         "double-n1",
         "does training see too little? Asked as the whole model is",
-        _training_n1(_double(_N1, "horizon")),
+        _in_training(_double(_N1, "horizon"), _ASK_N1),
     ),
     Change(
         "asked-as-trained",

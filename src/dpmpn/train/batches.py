@@ -13,6 +13,8 @@ from dpmpn.model.leaks import removed_edges
 from dpmpn.model.targets import Targets
 from dpmpn.ops.permutation import combine
 
+_DROPOUT = 2  # keeps the draw of hidden facts apart from others of the same seed
+
 
 class TrainingQueries:
     """All training queries in an order that depends on the seed and the epoch alone.
@@ -94,7 +96,7 @@ class TrainingQueries:
 
         It takes a number for each fact of the graph: a batch that hides facts is not one of constant cost.
         """
-        draw = np.random.default_rng([self.config.run.seed, position, 1])
+        draw = np.random.default_rng([self.config.run.seed, position, _DROPOUT])
         part = draw.uniform(0, self.config.training.fact_dropout)
         edges = self._facts[draw.random(len(self._facts)) < part]
         return edges[edges >= 0]

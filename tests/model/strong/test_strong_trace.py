@@ -2,8 +2,11 @@
 
 import gc
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
+import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strong_cases import WIDE, by_query, random_engine
@@ -11,6 +14,8 @@ from strong_cases import WIDE, by_query, random_engine
 from dpmpn.explain.flow import AnswerFlow, QueryFlow
 from dpmpn.model.frontier import STRATEGIES
 from dpmpn.model.strong import fast
+from dpmpn.model.strong.trace import StepRecord, contributions
+from dpmpn.model.targets import Targets
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-15}
 LIMITS = ("max_attending_from_per_step", "max_sampling_per_node", "max_attending_to_per_step")
@@ -137,6 +142,26 @@ def test_without_the_edges_of_its_flow_an_answer_is_lost(seed):
     assert answer.of_all(n_entities)[0, best] != without.of_all(n_entities)[0, best]
 
 
+@pytest.mark.parametrize(("by_flow", "edges"), [(0.0, [10.0, 5.0]), (3.0, [12.0, 4.0])])
+def test_what_speaks_against_an_answer_counts(by_flow, edges):
+    # One slot with messages of 2 and -1 along flows of 1/2 and 1/4: state, sum, mean, logs of number and flow.
+    received = torch.tensor([[3.0, 1.0, 0.5, np.log(2), np.log(0.75)]], requires_grad=True)
+    logits = (received * torch.tensor([-1.0, 4.0, 2.0, 7.0, by_flow])).sum(1)
+    record = StepRecord(
+        scan=SimpleNamespace(edge_slot=np.array([0, 0])),
+        visited=None,
+        from_place=np.array([0]),
+        message=torch.tensor([[2.0], [-1.0]]),
+        flow=np.array([0.5, 0.25], np.float32),
+        pair_offsets=np.array([0, 1, 2]),
+        received=received,
+        choice=None,
+    )
+    ((edge, earlier),) = contributions([record], logits, torch.ones(1))
+    np.testing.assert_allclose(edge, edges, rtol=1e-6)  # |message * (4 + 2 / 2) + flow * by_flow / 0.75|
+    np.testing.assert_allclose(earlier, [3.0], rtol=1e-6)
+
+
 def test_a_trace_leaves_no_memory_behind(monkeypatch):
     kept = []
 
@@ -150,3 +175,12 @@ def test_a_trace_leaves_no_memory_behind(monkeypatch):
     traced(engine, heads, relations, hides=False)
     gc.collect()
     assert len(kept) == 1 and kept[0]() is None
+
+
+def test_gradients_leave_no_memory_behind():
+    engine, heads, relations = engine_of(0, "attention", (3, 5, 8))
+    engine.gradients(engine.asking_batch(heads, relations), Targets.single(heads))
+    states = weakref.ref(engine._computer.workspace.states)
+    del engine
+    gc.collect()
+    assert states() is None

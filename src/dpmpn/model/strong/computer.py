@@ -53,6 +53,7 @@ class StrongComputer:
             loss, n_reached = loss_of(reached, targets, n_targets)
         shared = list(self.network.shared_parameters().values())
         found = torch.autograd.grad(loss, shared, allow_unused=True)
+        self.workspace.clear(differentiable=False)  # its tokens would keep the graph of this batch
         none = np.empty(0, np.int64), self.network.entities.detach()
         return Gradients(loss.item(), n_reached, flat_gradients(shared, found), *none)
 

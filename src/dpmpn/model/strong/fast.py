@@ -81,7 +81,6 @@ class FastSteps:
         self.visited = Visited(
             np.arange(n + 1), batch.heads.astype(np.int32), np.arange(n), np.zeros(n, np.int64)
         )
-        self.scores = np.ones(n + len(begin), self.query.detach().numpy().dtype)  # by row of the states
         self.records: list[StepRecord] | None = None  # a list where a trace is wanted
 
     def _begin(self) -> Tensor:
@@ -89,6 +88,11 @@ class FastSteps:
         if self.network.profile_state is None:
             return self.query.new_zeros(len(self.kinds.sizes), self.query.shape[1])
         return sparse_product(self.kinds.features, self.network.profile_state)
+
+    @property
+    def scores(self) -> np.ndarray:
+        """What the attending-from horizon chooses by: the attention of each row of the states."""
+        return self.attention.values[: self.attention.size, 0].numpy()
 
     def run(self) -> None:
         """All steps."""
@@ -113,7 +117,6 @@ class FastSteps:
         attention = gate(score + step.score_bias)
         first = self.states.append(new)
         self.attention.append(attention[:, None])
-        self.scores = np.concatenate([self.scores, attention.detach().numpy()])
         everyone = np.arange(scan.n_slots)
         self.visited = self.visited.after(scan, everyone, first + everyone, number)
 
@@ -238,8 +241,7 @@ def reach_traced(
         reached = steps.read_out()
         own, _ = probabilities(reached)
         brought = contributions(steps.records, reached.logits, own)
+    scores = steps.scores
     workspace.clear(differentiable=False)  # its tokens would keep it, through autograd, for ever
-    fill_trace(
-        trace, steps.records, brought, steps.visited, own.detach().numpy(), steps.scores, graph.self_loop
-    )
+    fill_trace(trace, steps.records, brought, steps.visited, own.detach().numpy(), scores, graph.self_loop)
     return reached

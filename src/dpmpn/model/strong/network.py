@@ -56,7 +56,8 @@ class StrongNetwork(nn.Module):
         self.queries = _random(n_relations, dims, scale=0.5)
         self.relations = _random(n_relations + 1, hidden, scale=0.5)  # the last is the self-loop
         # Maps of the query that each relation has for itself: most parameters, where relations are many.
-        each_step, turned = (config.relation_vectors in x for x in (("each_step",), ("each_step", "turned")))
+        each_step = config.relation_vectors == "each_step"
+        turned = each_step or config.relation_vectors == "turned"
         self.turned = nn.Parameter(torch.zeros(dims, (n_relations + 1) * hidden)) if turned else None
         self.steps = nn.ModuleList(Step(n_relations, dims, each_step) for _ in range(config.n_steps_in_agnn))
         self.profile_state = _random(features, dims, scale=0.05) if config.profiles == "on" else None
