@@ -7,7 +7,6 @@ momentum). Rows cost the same on a table of any size.
 """
 
 import math
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -43,14 +42,8 @@ def _dense_rows(values, first, second, row_of, gradients, rate, beta1, beta2, ep
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _dense(values, first, second, gradient, rate, beta1, beta2, epsilon, limit):
-    """One variable as a whole, its gradient cut to a norm of `limit`."""
-    total = 0.0
-    for k in range(len(gradient)):
-        total += gradient[k] * gradient[k]
-    norm, scale = np.sqrt(total), values.dtype.type(1)
-    if norm > limit:
-        scale = values.dtype.type(limit / norm)
+def _dense(values, first, second, gradient, rate, beta1, beta2, epsilon, scale):
+    """One variable as a whole."""
     for k in range(len(values)):
         d = scale * gradient[k]
         first[k] += (1 - beta1) * (d - first[k])
@@ -144,8 +137,8 @@ class Adam:
             self._update_on_device(*tensors, None, rate)
             return
         arrays = [x.numpy() for x in tensors]
-        limit = self.config.grad_clipnorm or sys.float_info.max
-        _dense(*arrays, *self._constants(arrays[0].dtype, rate), limit)
+        scale = arrays[0].dtype.type(self._clip(_norm(arrays[3][None])))
+        _dense(*arrays, *self._constants(arrays[0].dtype, rate), scale)
 
     def _update_entities(self, rows: Tensor, entities: np.ndarray, rate: float) -> None:
         """The entity table, of which these entities have gradients."""
