@@ -18,6 +18,7 @@ def reasoner() -> dpmpn.Reasoner:
     settings = {
         "model": "strong", "n_dims": 6, "n_steps_in_agnn": 2, "n_epochs": 1, "threads": 1,
         "max_attending_from_per_step": 100, "max_sampling_per_node": 1000, "max_attending_to_per_step": 4,
+        "ask_attending_to_per_step": 4,
     }  # fmt: skip
     return dpmpn.Reasoner(**settings).fit(dpmpn.dataset_from_tuples(FACTS, name="leaves"))
 
