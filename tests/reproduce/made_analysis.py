@@ -61,7 +61,7 @@ def scored(value: float, queries: int = 100, **more: Any) -> dict[str, Any]:
     scores = dict.fromkeys(("mrr", "hits_at_1", "hits_at_3", "hits_at_10"), value)
     horizon = {"max_attending_from_per_step": 40, "max_sampling_per_node": 200, "strategy": "attention"}
     return {
-        "scores": {"both": {"realistic": scores, "coverage": 0.5}, "horizon": horizon},
+        "scores": {"queries": 200, "both": {"realistic": scores, "coverage": 0.5}, "horizon": horizon},
         "training": {"queries": queries, "training_seconds": 10.0, "cpu_seconds": 15.0},
         "dataset": "WN18RR",
         "seed": 0,

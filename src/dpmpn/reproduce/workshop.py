@@ -97,12 +97,13 @@ class Workshop:
         which: str = "best",
         split: str = "test",
         horizon: "Horizon | None" = None,
+        limit: int | None = None,
     ) -> dict[str, Any]:
-        """Scores of a run's best or last weights on a split, with what training took."""
+        """Scores of a run's best or last weights on a split, or `limit` of its facts, with what training took."""
         from dpmpn.evaluate.evaluator import evaluate
 
         with self.asking(run, dataset, which) as engine:
-            scores = evaluate(engine, dataset, split, horizon=horizon, progress=self.tell)
+            scores = evaluate(engine, dataset, split, horizon=horizon, limit=limit, progress=self.tell)
         return {"scores": scores, "training": training_record(run)}
 
     @contextmanager
