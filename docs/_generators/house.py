@@ -28,7 +28,7 @@ FLOORS = (
     Floor("learning, ranks", ("train", "evaluate", "run_folder")),
     Floor("model", ("model",)),
     Floor("facts, arrays", ("suitable_config", "data", "ops")),
-    Floor("ground", ("config", "derived_config", "provenance", "files", "words", "errors")),
+    Floor("ground", ("config", "derived_config", "provenance", "files", "figures", "words", "errors")),
 )
 """From the top down. A room imports from its own floor and from those below, never from above."""
 

@@ -91,7 +91,11 @@ def disk_errors() -> Iterator[None]:
 
 def write_json(path: Path, values: Any) -> None:
     """Write values as JSON."""
-    text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    write_text(path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
     # A file name that is not UTF-8 is text with lone surrogates, which JSON knows by the same escapes as Python.
     content = text.encode("utf-8", errors="backslashreplace")
     write_whole(path, lambda temporary: temporary.write_bytes(content))

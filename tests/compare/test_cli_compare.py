@@ -14,7 +14,7 @@ from dpmpn.cli.main import run
 from dpmpn.compare.comparison import Comparison, Conditions
 from dpmpn.compare.race import Stopped
 from dpmpn.errors import DataError, RunError
-from dpmpn.reproduce.published import PublishedRow
+from dpmpn.figures.published import PublishedRow
 
 FAST = ["--models", "distmult,transe", "--budget", "0.005", "--threads", "1"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dpmpn.errors import ConfigError, RunError
+from dpmpn.figures.plots import new_figure
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request
 from dpmpn.reproduce.making import make
-from dpmpn.reproduce.plots import new_figure
 from dpmpn.reproduce.workshop import Interrupted, Watch
 
 

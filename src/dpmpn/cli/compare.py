@@ -104,7 +104,7 @@ def _checked(models: str) -> list[str]:
 
     names = chosen_models(models.split(","))
     from dpmpn.compare.embedding import check_pykeen
-    from dpmpn.reproduce.making import check_plotting
+    from dpmpn.figures.plots import check_plotting
 
     if names:
         check_pykeen()

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from dpmpn.compare.race import MARKS, validation_seconds
-from dpmpn.reproduce.plots import COLOURS, EMPHASIS, MARKERS, new_figure, save_plot
+from dpmpn.figures.plots import COLOURS, EMPHASIS, MARKERS, new_figure, save_plot
 
 
 def draw_curves(conditions: dict[str, Any], models: list[dict[str, Any]], stem: Path) -> None:

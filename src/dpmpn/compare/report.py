@@ -8,10 +8,9 @@ from typing import Any
 
 from dpmpn.compare.plot import draw_curves
 from dpmpn.compare.race import MARKS
-from dpmpn.files import write_json
-from dpmpn.reproduce.making import write_text
-from dpmpn.reproduce.markdown import percent, table
-from dpmpn.reproduce.published import PublishedRow, published_rows
+from dpmpn.figures.markdown import percent, table
+from dpmpn.figures.published import PublishedRow, published_rows
+from dpmpn.files import write_json, write_text
 
 NAME = "compare"
 _LATE = 1.1  # minutes of a validation over those of its mark: a batch may take long

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import AskingConfig, Config, with_overrides
 from dpmpn.data.dataset import Dataset
+from dpmpn.figures.markdown import mean_std, table
 from dpmpn.reproduce.analysis import DATASETS, run_label, training_rate
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.reproduce.markdown import mean_std, table
 from dpmpn.reproduce.planning import (
     length_told,
     n_parameters,

@@ -5,8 +5,8 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
 from dpmpn.data.dataset import Dataset
+from dpmpn.figures.markdown import mean_std
 from dpmpn.reproduce.exhibit import Request, Result
-from dpmpn.reproduce.markdown import mean_std
 from dpmpn.reproduce.settings import QUICK_DATASET, dataset_named
 from dpmpn.words import counted
 
@@ -84,7 +84,7 @@ def horizon_told(results: Iterable[Result]) -> str:
 
 def draw_scores(axes: "Axes", x: Sequence[float], results: Sequence[Sequence[Result]]) -> None:
     """A line for each score over a setting, through the results at each x."""
-    from dpmpn.reproduce.plots import COLOURS, MARKERS
+    from dpmpn.figures.plots import COLOURS, MARKERS
 
     for metric, colour, marker in zip(METRICS, COLOURS, MARKERS, strict=False):
         points = [[100 * scores_of(result)[metric] for result in found] for found in results]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpmpn.figures.markdown import percent, table
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.reproduce.markdown import percent, table
 from dpmpn.reproduce.tasks import (
     TEST_FACTS,
     check_tasks,
@@ -193,7 +193,7 @@ def _told(request: Request, means: Mapping[str, Mapping[str, list[float]]], resu
 
 
 def _plot(means: Mapping[str, Mapping[str, list[float]]]) -> "Figure":
-    from dpmpn.reproduce.plots import COLOURS, MARKERS, new_figure
+    from dpmpn.figures.plots import COLOURS, MARKERS, new_figure
 
     figure, axes = new_figure(9.5, 7.5, 2, 2, sharex=True)
     titles = ["(A) entropy", *(f"({'BCD'[at]}) share of the top {count}" for at, count in enumerate(TOP))]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
 from dpmpn.errors import ConfigError
+from dpmpn.figures.markdown import table
 from dpmpn.reproduce.analysis import (
     DATASETS,
     METRICS,
@@ -18,7 +19,6 @@ from dpmpn.reproduce.analysis import (
     seeds_told,
 )
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.reproduce.markdown import table
 from dpmpn.reproduce.settings import config_for, training_seconds
 from dpmpn.words import listed
 
@@ -134,7 +134,7 @@ def _dataset(results: dict[str, Result]) -> str:
 
 
 def _plot(by_epochs: dict[float, list[Result]]) -> "Figure":
-    from dpmpn.reproduce.plots import new_figure
+    from dpmpn.figures.plots import new_figure
 
     figure, axes = new_figure(6.5, 4.2)
     draw_scores(axes, list(by_epochs), list(by_epochs.values()))

@@ -4,8 +4,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dpmpn.data.registry import known_dataset
+from dpmpn.figures.markdown import percent, table
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.reproduce.markdown import percent, table
 from dpmpn.reproduce.settings import QUICK_DATASET, SCALE_DATASET, dataset_named
 from dpmpn.reproduce.workshop import Workshop
 from dpmpn.words import listed

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from statistics import mean
 from typing import Any
 
+from dpmpn.figures.markdown import percent, table
 from dpmpn.reproduce.exhibit import Exhibited, Request, Result
 from dpmpn.reproduce.growth_plot import SETTINGS, Grown, plot
-from dpmpn.reproduce.markdown import percent, table
 from dpmpn.reproduce.settings import LIMITS
 from dpmpn.words import counted, listed
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
+from dpmpn.figures.markdown import percent, table
 from dpmpn.reproduce.analysis import (
     DATASETS,
     METRICS,
@@ -18,7 +19,6 @@ from dpmpn.reproduce.analysis import (
     training_told,
 )
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.reproduce.markdown import percent, table
 from dpmpn.reproduce.settings import training_seconds
 from dpmpn.reproduce.variations import (
     VARIED,
@@ -143,7 +143,7 @@ def _row(result: Result) -> dict[str, Any]:
 
 
 def _plot(dataset: str, results: list[Result]) -> "Figure":
-    from dpmpn.reproduce.plots import new_figure
+    from dpmpn.figures.plots import new_figure
 
     figure, panels = new_figure(9, 6.6, 2, 2, sharey=True)
     standard = next(result for result in results if result["varied"] is None)["settings"]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
+from dpmpn.figures.markdown import table
 from dpmpn.reproduce.analysis import (
     DATASETS,
     METRICS,
@@ -17,7 +18,6 @@ from dpmpn.reproduce.analysis import (
     training_told,
 )
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.reproduce.markdown import table
 from dpmpn.reproduce.settings import config_for, training_seconds
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _row(result: Result) -> dict[str, Any]:
 
 
 def _plot(dataset: str, by_form: dict[str, list[Result]]) -> "Figure":
-    from dpmpn.reproduce.plots import COLOURS, new_figure
+    from dpmpn.figures.plots import COLOURS, new_figure
 
     figure, axes = new_figure(6.5, 4.2)
     width = 0.38

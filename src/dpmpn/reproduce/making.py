@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from dpmpn.errors import RunError
-from dpmpn.files import read_json, write_json, write_whole
+from dpmpn.figures.plots import check_plotting, save_plot
+from dpmpn.files import read_json, write_json, write_text
 from dpmpn.provenance import machine, versions
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.reproduce.workshop import RUNS, Watch, Workshop
@@ -116,8 +117,6 @@ def _write(
     files = [folder / f"{name}.md"]
     pictures = []
     for stem, figure in shown.figures.items():
-        from dpmpn.reproduce.plots import save_plot
-
         files += save_plot(figure, folder / stem)
         pictures.append(f"![{exhibit.title}]({stem}.svg)\n")
     commands = listed([f"`{command}`" for command in _commands(read_json(folder / MANIFEST, _AGAIN))])
@@ -145,19 +144,6 @@ def _makers_told(results: Iterable[Result]) -> str:
         if len(found) > 1:
             told += f" Its pieces were made {what}: {listed(found)}."
     return told
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
-    write_whole(path, lambda temporary: temporary.write_bytes(text.encode("utf-8")))
-
-
-def check_plotting() -> None:
-    """Refuse before any work what could not be drawn after it."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise RunError("plots need the extra 'plot': pip install 'dpmpn[plot]'") from error
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:

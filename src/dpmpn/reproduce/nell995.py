@@ -5,10 +5,10 @@ from functools import partial
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
+from dpmpn.figures.markdown import mean_std, percent, table
+from dpmpn.figures.published import published_map
 from dpmpn.reproduce.analysis import seeds_told
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.reproduce.markdown import mean_std, percent, table
-from dpmpn.reproduce.published import published_map
 from dpmpn.reproduce.tasks import (
     TEST_FACTS,
     check_tasks,

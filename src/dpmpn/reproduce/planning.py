@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
+from dpmpn.figures.markdown import percent
 from dpmpn.reproduce.exhibit import Request, Result
-from dpmpn.reproduce.markdown import percent
 from dpmpn.reproduce.settings import training_seconds
 from dpmpn.reproduce.workshop import RUNS
 

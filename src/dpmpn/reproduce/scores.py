@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config, load_preset, with_overrides
 from dpmpn.data.dataset import Dataset
+from dpmpn.figures.markdown import percent, table
+from dpmpn.figures.published import PublishedRow, published_rows
 from dpmpn.reproduce.analysis import (
     METRICS,
     score_cells,
@@ -16,8 +18,6 @@ from dpmpn.reproduce.analysis import (
     training_told,
 )
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.reproduce.markdown import percent, table
-from dpmpn.reproduce.published import PublishedRow, published_rows
 from dpmpn.reproduce.settings import (
     LIMITS,
     QUICK_DATASET,

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
+from dpmpn.figures.markdown import mean_std, percent, table
+from dpmpn.figures.published import published_rows
 from dpmpn.reproduce.analysis import run_label, scores_of, training_rate
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.reproduce.markdown import mean_std, percent, table
 from dpmpn.reproduce.planning import (
     length_told,
     n_parameters,
@@ -20,7 +21,6 @@ from dpmpn.reproduce.planning import (
     queries_of_an_epoch,
     runs_told,
 )
-from dpmpn.reproduce.published import published_rows
 from dpmpn.reproduce.settings import QUICK_DATASET, config_for, dataset_named
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import INVERSE_SUFFIX
 from dpmpn.errors import ConfigError
+from dpmpn.figures.markdown import percent, table
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.reproduce.markdown import percent, table
 from dpmpn.reproduce.tasks import check_tasks, facts_counted, task_run, task_seconds, tasks_of, training_told
 from dpmpn.words import counted, probability_shown
 

@@ -7,8 +7,8 @@ from dpmpn.config import load_preset
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.registry import known_dataset
 from dpmpn.data.tasks import single_relation_task
+from dpmpn.figures.markdown import percent
 from dpmpn.reproduce.exhibit import Request, Result
-from dpmpn.reproduce.markdown import percent
 from dpmpn.reproduce.settings import QUICK_DATASET, config_for, dataset_named, training_seconds
 from dpmpn.words import listed
 

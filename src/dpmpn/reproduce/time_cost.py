@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
+from dpmpn.figures.markdown import table
 from dpmpn.reproduce.analysis import DATASETS, chosen_dataset, draw_line, run_label
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.reproduce.markdown import table
 from dpmpn.reproduce.variations import (
     VARIED,
     Variation,
@@ -185,7 +185,7 @@ def _row(result: Result) -> dict[str, Any]:
 
 
 def _plot(results: Sequence[Result]) -> "Figure":
-    from dpmpn.reproduce.plots import COLOURS, MARKERS, new_figure
+    from dpmpn.figures.plots import COLOURS, MARKERS, new_figure
 
     figure, panels = new_figure(9, 5.8, 2, 3, sharey=True)
     standard = next(result for result in results if result["varied"] is None)["settings"]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
+from dpmpn.figures.markdown import mean_std, table
 from dpmpn.reproduce.analysis import DATASETS, scores_of
 from dpmpn.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.reproduce.markdown import mean_std, table
 from dpmpn.reproduce.planning import (
     length_told,
     piece_seconds,

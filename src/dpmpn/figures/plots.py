@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpmpn.errors import RunError
 from dpmpn.files import write_whole
 
 if TYPE_CHECKING:
@@ -25,6 +26,14 @@ _STYLE: Any = {
     "grid.linewidth": 0.6,
     "axes.axisbelow": True,
 }
+
+
+def check_plotting() -> None:
+    """Refuse before any work what could not be drawn after it."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise RunError("plots need the extra 'plot': pip install 'dpmpn[plot]'") from error
 
 
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> Any:

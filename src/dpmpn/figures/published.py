@@ -44,7 +44,7 @@ def source_names() -> dict[str, str]:
 
 @cache
 def _file() -> dict[str, Any]:
-    return tomllib.loads((resources.files("dpmpn.reproduce") / _FILE).read_text("utf-8"))
+    return tomllib.loads((resources.files("dpmpn.figures") / _FILE).read_text("utf-8"))
 
 
 def _row(values: dict[str, Any]) -> PublishedRow:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dpmpn.reproduce.published import published_map, published_rows, source_names
+from dpmpn.figures.published import published_map, published_rows, source_names
 from dpmpn.reproduce.tasks import TASKS
 
 COLUMNS = ("hits_at_1", "hits_at_3", "hits_at_10", "mrr")

@@ -1,0 +1,1 @@
+"""Figures for readers: tables, plots, and what others published."""
