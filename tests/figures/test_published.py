@@ -47,6 +47,7 @@ DPMPN Xu | 48.4 | 59.5 | 67.9 | 55.3
 """,
 }
 DATASETS = [dataset for datasets in TABLES for dataset in datasets]
+NOT_IN_THE_PAPER = ["NELL-995", "Family"]
 SYSTEMS = ("DPMPN", "M-Walk", "MINERVA", "DeepPath", "TransE", "TransR")
 MAPS = """
 AthletePlaysForTeam | 83.9 (0.5) | 84.7 (1.3) | 82.7 (0.8) | 72.1 (1.2) | 62.7 | 67.3
@@ -86,7 +87,13 @@ def test_later_systems_follow_the_papers_own_row(dataset):
     assert later == sorted(later) and any(later)
 
 
-@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("dataset", NOT_IN_THE_PAPER)
+def test_datasets_of_later_systems_have_no_row_of_the_paper(dataset):
+    rows = published_rows(dataset)
+    assert rows and all(row.later for row in rows)
+
+
+@pytest.mark.parametrize("dataset", [*DATASETS, *NOT_IN_THE_PAPER])
 def test_scores_are_percentages_and_no_row_stands_twice(dataset):
     rows = published_rows(dataset)
     for row in rows:
