@@ -35,6 +35,7 @@ class Asked:
     trace: "ReasoningTrace | None"  # of all questions that were asked together; None if it was not kept
     stated: dict[str, np.ndarray]  # the answers that each split states
     query: int = 0  # which of the trace's questions this is
+    before_steps: np.ndarray | None = None  # of the nodes, by a prior alone; None where the model has none
 
     @cached_property
     def flow(self) -> "QueryFlow":
@@ -89,9 +90,9 @@ class Asked:
         entity = self._explained(answer)
         place = int(np.flatnonzero(self.nodes == entity)[0])
         (prediction,) = self._predictions(np.array([place]), np.array([place + 1]))
-        return Explanation(
-            self.question, prediction, self.horizon, self.graph, AnswerFlow.to(self.flow, entity)
-        )
+        prior = None if self.before_steps is None else float(self.before_steps[place])
+        flow = AnswerFlow.to(self.flow, entity)
+        return Explanation(self.question, prediction, self.horizon, self.graph, flow, prior)
 
     def why_not(self, candidate: str) -> "WhyNot":
         """Where a candidate lost its attention."""

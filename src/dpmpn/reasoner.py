@@ -163,6 +163,7 @@ class Reasoner:
         traced = traced or self.unseen is not None
         answer, trace = self.engine.trace(batch) if traced else (self.engine.answer(batch), None)
         attention = answer.attention.detach().cpu().numpy()
+        before_steps = answer.before_steps()
         through = np.zeros(len(attention))
         if self.unseen is not None and trace is not None:
             through = through_unseen(answer, trace, self.unseen)
@@ -176,6 +177,7 @@ class Reasoner:
                     self.graph, horizon, head, relation, inverse,
                     answer.nodes[order], attention[order], through[order], trace,
                     {split: self._answers_of(split, head, relation) for split in SPLITS}, query,
+                    None if before_steps is None else before_steps[order],
                 )
             )  # fmt: skip
         return found

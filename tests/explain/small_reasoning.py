@@ -49,6 +49,7 @@ def explained(
     relation: str = "in",
     inverse: bool = False,
     add_inverses: bool = True,
+    prior: float | None = None,
     **prediction: object,
 ) -> Explanation:
     """The explanation of an answer to which the given flows led."""
@@ -72,6 +73,7 @@ def explained(
         Horizon(),
         graph,
         AnswerFlow.to(flow, entity),
+        prior,
     )
 
 

@@ -19,6 +19,7 @@ CASES = {
     "by hand": lambda: explained(),
     "with labels": lambda: explained(labels={"Serbia": "Republic of Serbia", "in": "lies in"}),
     "at the head": lambda: explained("Serbia", moves=[[("Serbia", "=", "Serbia", 1.0)]]),
+    "with a prior": lambda: explained(prior=0.03),
     "first": lambda: reasoner().explain("child0", "father"),
     "backwards": lambda: reasoner().explain("father1", "father", inverse=True),
     "not first": lambda: reasoner().explain("child7", "father", "mother7"),

@@ -40,6 +40,10 @@ Selected key edges, of the 3 strongest paths, which brought 100%:
         ({"rank": 12}, "answer number 12,"),
         ({"through_unseen": 0.25}, "25% came through entities the model was not trained on"),
         ({"probability": 2e-9}, "with probability 2e-09"),
+        (
+            {"prior": 0.03},
+            "with probability 0.800.\nBefore any step, by which relations each entity has, it had 0.030.",
+        ),
     ],
 )
 def test_what_is_said_of_the_answer(given: dict[str, object], says: str) -> None:

@@ -32,7 +32,7 @@ def draw_page(explanation: Explanation, why_not: "Sequence[WhyNot]" = ()) -> str
             "title": escape(plain(f"{explanation.question} {explanation.answer.label}")),
             "question": question_told(explanation.question),
             "answer": f"<bdi>{escape(plain(explanation.answer.label))}</bdi>",
-            "verdict": answer_told(explanation.answer),
+            "verdict": answer_told(explanation),
             "reasoning": html,
             "data": _embedded(data),
         },

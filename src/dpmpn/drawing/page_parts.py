@@ -13,7 +13,6 @@ from dpmpn.explain.paths import Fact
 from dpmpn.explain.subgraph import Subgraph
 from dpmpn.explain.text import percent
 from dpmpn.explain.ways import Way
-from dpmpn.predictions import Prediction
 
 if TYPE_CHECKING:
     from dpmpn.explain.why_not import WhyNot
@@ -28,12 +27,16 @@ def question_told(question: Question) -> str:
     return " ".join(reversed(parts) if question.inverse else parts)
 
 
-def answer_told(answer: Prediction) -> str:
-    """How sure the answer is, and who else states it."""
+def answer_told(explanation: Explanation) -> str:
+    """How sure the answer is, and was before any step, and who else states it."""
+    answer, prior = explanation.answer, explanation.prior
     place = "the model’s first answer" if answer.rank == 1 else f"the model’s answer number {answer.rank:,}"
-    is_small = answer.probability < 0.005
-    probability = f"{100 * answer.probability:.1g}%" if is_small else percent(answer.probability)
+    probability = _small_percent(answer.probability)
     sentences = [f"This is {place}, with a probability of <strong>{probability}</strong>."]
+    if prior is not None:
+        sentences.append(
+            f"Before any step, by which relations each entity has, it had {_small_percent(prior)}."
+        )
     if answer.known:
         sentences.append("The graph states it already.")
     elif answer.held_out:
@@ -47,6 +50,10 @@ def answer_told(answer: Prediction) -> str:
         part = percent(answer.through_unseen)
         sentences.append(f"Of its attention {part} came through entities the model was not trained on.")
     return " ".join(sentences)
+
+
+def _small_percent(part: float) -> str:
+    return f"{100 * part:.1g}%" if part < 0.005 else percent(part)
 
 
 def caption_of_pruned(explanation: Explanation) -> str:

@@ -59,6 +59,7 @@ class Explanation:
     horizon: Horizon
     graph: KnowledgeGraph
     flow: AnswerFlow
+    prior: float | None = None  # what the model gave the answer before any step; None where it has no prior
 
     def __repr__(self) -> str:
         answer = self.answer

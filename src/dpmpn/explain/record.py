@@ -18,7 +18,7 @@ from dpmpn.explain.ways import entities_along
 if TYPE_CHECKING:
     from dpmpn.explain.why_not import WhyNot
 
-FORMAT, VERSION = "dpmpn explanation", 1
+FORMAT, VERSION = "dpmpn explanation", 2
 _DIGITS = 6  # significant ones
 
 
@@ -29,6 +29,7 @@ def as_record(explanation: Explanation, why_not: "Sequence[WhyNot]" = ()) -> dic
         "version": VERSION,
         "question": asdict(explanation.question),
         "answer": asdict(explanation.answer),
+        "prior": explanation.prior,
         "steps": explanation.n_steps,
         "horizon": asdict(explanation.horizon),
         "kept_share": explanation.kept_share,

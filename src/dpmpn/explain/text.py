@@ -43,11 +43,15 @@ def percent(part: float) -> str:
 def _answer(explanation: Explanation, names: ShownNames) -> list[str]:
     answer = explanation.answer
     place = "the first answer" if answer.rank == 1 else f"answer number {answer.rank:,}"
-    lines = [
-        f"Answer: {names.exact(answer.answer)}, {place}, with probability {probability_shown(answer.probability)}"
-        " (the part of the model's attention that ended there).",
-        _stated(answer.known, answer.held_out),
-    ]
+    sure = probability_shown(answer.probability)
+    if explanation.prior is None:
+        sure += " (the part of the model's attention that ended there)"
+    lines = [f"Answer: {names.exact(answer.answer)}, {place}, with probability {sure}."]
+    if explanation.prior is not None:
+        lines.append(
+            f"Before any step, by which relations each entity has, it had {probability_shown(explanation.prior)}."
+        )
+    lines.append(_stated(answer.known, answer.held_out))
     if answer.through_unseen > 0:
         part = percent(answer.through_unseen)
         lines.append(

@@ -34,6 +34,16 @@ class Answer:
         every[query, self.nodes] = self.attention.detach().cpu().numpy()
         return every
 
+    def before_steps(self) -> np.ndarray | None:
+        """What each listed node would have by its kind alone, had no step led anywhere; None without a prior."""
+        if self.unlisted is None:
+            return None
+        of_entity, probability = self.unlisted.of_entity, self.unlisted.probability.double().cpu().numpy()
+        total = probability @ np.bincount(of_entity, minlength=probability.shape[1])
+        query = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        # All of a sum may be too small for a float, beside a node that is nearly certain.
+        return probability[query, of_entity[self.nodes]] / np.maximum(total[query], np.finfo(float).tiny)
+
     def find(self, targets: np.ndarray) -> np.ndarray:
         """Position of each query's target among the nodes, -1 if it was not reached."""
         query = np.repeat(np.arange(len(targets)), np.diff(self.offsets))

@@ -25,7 +25,7 @@ def picture_of(explanation: "Explanation", full: bool) -> dict[str, Any]:
     return {
         "answer": {"name": explanation.answer.answer, "label": explanation.answer.label},
         "description": names.describe(names.id(explanation.answer.answer)),
-        "verdict": answer_told(explanation.answer),
+        "verdict": answer_told(explanation),
         "html": html,
         "data": data,
         # As they are asked for; those in the data are as they are read.

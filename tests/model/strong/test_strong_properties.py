@@ -24,7 +24,9 @@ from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.model.engine import Engine
 from dpmpn.model.frontier import STRATEGIES
 from dpmpn.model.strong.fast import DIGITS, FastSteps, Workspace
+from dpmpn.model.strong.network import asked_relations
 from dpmpn.model.strong.profiles import Profiles
+from dpmpn.model.strong.reference import profile_features
 
 SEEDS, STRATEGY = st.integers(0, 10_000), st.sampled_from(sorted(STRATEGIES))
 NARROW = {"max_attending_from_per_step": 3, "max_sampling_per_node": 5, "max_attending_to_per_step": 7}
@@ -228,3 +230,16 @@ def test_answers_do_not_change_what_is_asked_later():
     again = engine.answer(batch)
     assert torch.equal(again.attention, first.attention)
     assert torch.equal(engine.gradients(batch, targets).shared, before.shared)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(seed=SEEDS, strategy=STRATEGY)
+def test_before_any_step_the_prior_alone_is_a_distribution(seed, strategy):
+    engine, heads, relations = random_engine(seed, 5, strategy=strategy, **NARROW)
+    answer = engine.answer(engine.asking_batch(heads, relations))
+    network = engine.network
+    profile = profile_features(engine.graph, np.empty(0, np.int64), told_apart=True)
+    rows = network.prior_rows(network.queries[relations], asked_relations(relations, engine.graph.inverse))
+    prior = (rows @ profile.t()).softmax(1).detach().numpy()
+    query = np.repeat(np.arange(5), np.diff(answer.offsets))
+    np.testing.assert_allclose(answer.before_steps(), prior[query, answer.nodes], rtol=1e-7)
