@@ -47,6 +47,7 @@ chromium:
 test: install postgresql chromium
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy --no-error-summary src
 	$(BIN)/python -m pytest
 
 # A warning, such as a link that leads nowhere, is an error.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dpmpn.explain.explanation import Explanation
     from dpmpn.explain.why_not import WhyNot
     from dpmpn.model.engine import Engine
-    from dpmpn.model.network import Network
+    from dpmpn.model.network import AnyNetwork
     from dpmpn.run_folder import RunFolder
     from dpmpn.train.trainer import Progress
 
@@ -48,7 +48,9 @@ class Reasoner:
         self._run: RunFolder | None = None
         self._dataset: Dataset | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self._trained: tuple[Network, KnowledgeGraph] | None = None  # where it reasons on another graph since
+        self._trained: tuple[AnyNetwork, KnowledgeGraph] | None = (
+            None  # where it reasons on another graph since
+        )
         self.changes: Changes | None = None  # what the last `with_facts` did
 
     @classmethod
@@ -266,7 +268,7 @@ class Reasoner:
         splits = {split: self.graph.either_way(self.dataset.split(split)) for split in SPLITS}
         return {split: KnownAnswers.from_triples(triples) for split, triples in splits.items()}
 
-    def _network(self, device: str) -> "Network":
+    def _network(self, device: str) -> "AnyNetwork":
         from dpmpn.model.unseen import extended_network
 
         if self._trained is not None:
@@ -297,7 +299,7 @@ class Reasoner:
         return np.concatenate([forward, triples[(triples[:, 2] == head) & (triples[:, 1] == inverse), 0]])
 
 
-def _placed(network: "Network", device: str) -> "Network":
+def _placed(network: "AnyNetwork", device: str) -> "AnyNetwork":
     try:
         return network.to(device)
     except (RuntimeError, AssertionError) as error:  # how PyTorch says that a device is not there

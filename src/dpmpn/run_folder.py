@@ -18,7 +18,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.storage import open_graph
 from dpmpn.errors import ConfigError, DataError, RunError
 from dpmpn.files import read_json, whole_folder, write_json
-from dpmpn.model.network import Network, build_network
+from dpmpn.model.network import AnyNetwork, build_network
 from dpmpn.provenance import versions
 from dpmpn.train.checkpoint import check_size, has_checkpoint, load_network
 from dpmpn.train.placing import least_values
@@ -94,7 +94,7 @@ class RunFolder:
         """Whether a checkpoint was written."""
         return has_checkpoint(self.path)
 
-    def network(self, which: str = "best") -> Network:
+    def network(self, which: str = "best") -> AnyNetwork:
         """The network with its "best" or its "last" weights; before any validation, the best are the last."""
         if which not in ("best", "last"):
             raise RunError(f"there are 'best' and 'last' weights, not '{which}'")

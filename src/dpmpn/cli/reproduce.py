@@ -118,7 +118,7 @@ def command(
         except Interrupted:
             raise _ended(output, stop) from None
     report = {"exhibit": exhibit.name, "folder": str(out), "files": [str(path) for path in files]}
-    output.result(report, lambda: [output.say(f"made {path}") for path in files])
+    output.result(report, lambda: output.say("\n".join(f"made {path}" for path in files)))
 
 
 def _ended(output: Output, stop: Stop) -> typer.Exit:

@@ -81,11 +81,11 @@ class KnowledgeGraph:
 
     def labelled(self, frame: pl.DataFrame) -> "KnowledgeGraph":
         """The graph with the labels of its entities and relations, from a frame of all (columns of LABELS)."""
-        names = {
-            name: vocabulary.labelled(Labels.of(frame, pl.Series(vocabulary.names, dtype=pl.String)))
-            for name, vocabulary in (("entities", self.entities), ("relation_names", self.relation_names))
-        }
-        return replace(self, **names)
+        entities, relation_names = (
+            vocabulary.labelled(Labels.of(frame, pl.Series(vocabulary.names, dtype=pl.String)))
+            for vocabulary in (self.entities, self.relation_names)
+        )
+        return replace(self, entities=entities, relation_names=relation_names)
 
     @property
     def n_entities(self) -> int:

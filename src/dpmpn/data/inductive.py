@@ -80,7 +80,7 @@ def _dataset_of(whole: Dataset, what: str, facts: np.ndarray, relations: np.ndar
     split = random_split(ids, len(entities), len(relations), HELD_OUT_SHARE, HELD_OUT_SHARE, seed)
     train, valid, test = (ids[split.assignment == number] for number in range(len(SPLITS)))
     names = whole.graph.entities, whole.graph.relation_names
-    graph = KnowledgeGraph.from_ids(train, *map(_names_of, names, (entities, relations)))
+    graph = KnowledgeGraph.from_ids(train, _names_of(names[0], entities), _names_of(names[1], relations))
     labels = [_label_frame(vocabulary) for vocabulary in names if vocabulary.labels is not None]
     graph = graph.labelled(pl.concat(labels)) if labels else graph
     return Dataset(f"{whole.name}-{what}", graph, train, valid, test, both_directions=True)

@@ -60,7 +60,7 @@ def write_graph(graph: KnowledgeGraph, folder: Path) -> None:
         save_array(folder / f"{name}.npy", getattr(graph, name))
     for name, (text, offsets) in _NAMES.items():
         packed: Names = getattr(graph, name).packed
-        (folder / text).write_bytes(packed.text)
+        (folder / text).write_bytes(packed.text.data)
         save_array(folder / offsets, packed.offsets)
     labelled = [name for name in _LABELS if getattr(graph, name).labels is not None]
     for name in labelled:
@@ -92,7 +92,7 @@ def open_graph(folder: str | Path) -> KnowledgeGraph:
         check_range(folder / f"{name}.npy", arrays[name], low, high, _ADVICE)
     counts = {"entities": n_entities, "relation_names": n_relations}
     names = {name: _open_names(folder, name, counts[name], manifest) for name in _NAMES}
-    return KnowledgeGraph(**arrays, **names)
+    return KnowledgeGraph(**arrays, entities=names["entities"], relation_names=names["relation_names"])
 
 
 _COUNTS = ("n_entities", "n_relations", "n_edges")

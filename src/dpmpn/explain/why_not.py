@@ -135,11 +135,10 @@ class _Search:
         for time, choice in enumerate(self.flow.choices[: self.n_steps - distance], 1):
             if choice is not None:
                 places = np.flatnonzero(np.isin(choice.node, nodes) & ~choice.is_kept)
-                found += [(int(place), time) for place in places[:1]]
+                found += [(int(place), time, choice) for place in places[:1]]
         if not found:
             return None
-        place, time = min(found)
-        choice = self.flow.choices[time - 1]
+        place, time, choice = min(found, key=lambda each: each[:2])
         kept = np.flatnonzero(choice.is_kept)
         rivals = [
             rival(self.graph, int(choice.node[at]), float(choice.score[at]))

@@ -1,5 +1,6 @@
 """How plots look and are saved: the same figure is the same file."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,6 @@ def save_plot(figure: "Figure", stem: Path) -> list[Path]:
         for path in files:
             kind = path.suffix[1:]
             metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {}
-            write_whole(
-                path, lambda file, k=kind, m=metadata: figure.savefig(file, format=k, dpi=150, metadata=m)
-            )
+            saved = partial(figure.savefig, format=kind, dpi=150, metadata=metadata)
+            write_whole(path, saved)
     return files

@@ -15,7 +15,7 @@ from dpmpn.model.batch import NO_EDGES, QueryBatch, SampledEdges, asking_edges, 
 from dpmpn.model.gradients import Gradients, sum_gradients
 from dpmpn.model.heap import keep_freed_memory
 from dpmpn.model.memory import memory_budget, queries_within
-from dpmpn.model.network import Network
+from dpmpn.model.network import AnyNetwork
 from dpmpn.model.parts import computer_for, join_answers
 from dpmpn.model.targets import Targets
 from dpmpn.model.trace import ReasoningTrace
@@ -34,7 +34,7 @@ class Engine:
     """A network on a graph, ready to answer batches of queries and to be trained on them."""
 
     def __init__(
-        self, network: Network, graph: KnowledgeGraph, config: Config, reference: bool = False
+        self, network: AnyNetwork, graph: KnowledgeGraph, config: Config, reference: bool = False
     ) -> None:
         self.network, self.graph, self.config = network, graph, config
         reference = reference or network.entities.device.type != "cpu"
@@ -119,21 +119,25 @@ class Engine:
 
         Each round has one part for this process and one for each worker.
         """
-        results = []
-        n_workers = len(self._workers) if self._workers is not None else 0
+        results: list[Any] = []
+        workers = self._workers
+        n_workers = 0 if workers is None else len(workers)
         n_targets = 0 if targets is None else len(targets.entities)
         while parts:
             mine, theirs, parts = parts[0], parts[1 : 1 + n_workers], parts[1 + n_workers :]
-            for worker, rows in enumerate(theirs):
-                part_targets = None if targets is None else targets.part(rows)
-                self._workers.start(worker, batch.part(rows), horizon, part_targets, n_targets)
+            if workers is not None:
+                for worker, rows in enumerate(theirs):
+                    part_targets = None if targets is None else targets.part(rows)
+                    workers.start(worker, batch.part(rows), horizon, part_targets, n_targets)
             if targets is None:
                 results.append(self._computer.answer(batch.part(mine), horizon))
-                results += [self._workers.answer(worker) for worker in range(len(theirs))]
             else:
                 own = batch.part(mine), targets.part(mine)
                 results.append(self._computer.gradients(*own, horizon, n_targets))
-                results += [self._workers.gradients(worker) for worker in range(len(theirs))]
+            if workers is not None:
+                reply = workers.answer if targets is None else workers.gradients
+                results += [reply(worker) for worker in range(len(theirs))]
+            if targets is not None:
                 results = [sum_gradients(results)]  # the next round overwrites those of the workers
         return results
 

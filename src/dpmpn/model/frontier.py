@@ -98,9 +98,10 @@ class Scan:
         """
         place = np.full(self.n_slots, -1, np.int64)
         place[slots] = np.arange(len(slots))
-        before, *edges = keep_edges(place, self.edge_relation, self.edge_tail, self.edge_slot)
+        before, relation, tail, slot = keep_edges(place, self.edge_relation, self.edge_tail, self.edge_slot)
         scan = Scan(
-            self.from_query, self.from_node, place[self.from_slot], before[self.edge_offsets], *edges,
+            self.from_query, self.from_node, place[self.from_slot], before[self.edge_offsets],
+            relation, tail, slot,
             np.searchsorted(slots, self.slot_offsets), self.slot_query[slots], self.slot_node[slots],
             self.slot_visited[slots],
         )  # fmt: skip

@@ -99,9 +99,11 @@ class Network(nn.Module):
         return {name: p for name, p in self.named_parameters() if name != "entities"}
 
 
-def build_network(
-    n_entities: int, n_relations: int, config: ModelConfig, seed: int
-) -> Network | StrongNetwork:
+AnyNetwork = Network | StrongNetwork
+"""Of either model: both have a table of entities, which may have no row, and parameters that all share."""
+
+
+def build_network(n_entities: int, n_relations: int, config: ModelConfig, seed: int) -> AnyNetwork:
     """A network of the configured model, with initial values that depend on the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

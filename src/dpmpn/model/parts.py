@@ -12,7 +12,7 @@ from dpmpn.model.batch import QueryBatch
 from dpmpn.model.fast import Workspace, reason_fast
 from dpmpn.model.fast_ignn import EntityRows
 from dpmpn.model.gradients import Gradients, flat_gradients, sum_rows
-from dpmpn.model.network import Network
+from dpmpn.model.network import AnyNetwork, Network
 from dpmpn.model.reference import reason_reference
 from dpmpn.model.strong.computer import StrongComputer
 from dpmpn.model.strong.network import StrongNetwork
@@ -67,7 +67,7 @@ class PaperComputer:
 Computer = PaperComputer | StrongComputer
 
 
-def computer_for(network: Network | StrongNetwork, graph: KnowledgeGraph, reference: bool) -> Computer:
+def computer_for(network: AnyNetwork, graph: KnowledgeGraph, reference: bool) -> Computer:
     """What computes with a network of either model."""
     if isinstance(network, StrongNetwork):
         return StrongComputer(network, graph, reference)

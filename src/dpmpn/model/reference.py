@@ -41,11 +41,9 @@ def reason_reference(network: Network, graph: KnowledgeGraph, batch: QueryBatch,
     visited = query * n_entities + head  # (query, node) as one number, ascending
     states = ignn[head]
     from_key, from_attention = visited, network.entities.new_ones(len(batch))
+    limits = edge_limits(horizon)
     for step in range(network.config.n_steps_in_agnn):
         from_query = from_key // n_entities
-        limits = (horizon.max_sampling_per_node, horizon.max_sampling_per_relation)
-        if not pruning.sampling:
-            limits = (None, None)
         edges = sampled_edges(on_device, from_query, from_key % n_entities, step, *limits)
         scanned, edge_slot = torch.unique(
             from_query[edges.sender] * n_entities + edges.tail, return_inverse=True
@@ -127,6 +125,13 @@ def _aggregate(message: Tensor, receiver: Tensor, n_receivers: int) -> Tensor:
     total = message.new_zeros(n_receivers, message.shape[1]).index_add(0, receiver, message)
     count = torch.bincount(receiver, minlength=n_receivers).clamp(min=1)
     return total / count.to(total.dtype).sqrt()[:, None]
+
+
+def edge_limits(horizon: Horizon) -> tuple[int | None, int | None]:
+    """How many edges of a node are drawn, and of one of its relations; None for all."""
+    if not STRATEGIES[horizon.strategy].sampling:
+        return None, None
+    return horizon.max_sampling_per_node, horizon.max_sampling_per_relation
 
 
 def sampled_edges(

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.model.answer import Answer
-from dpmpn.model.network import Network
+from dpmpn.model.network import AnyNetwork, Network
 from dpmpn.model.trace import ReasoningTrace
 
 _ENOUGH = 10_000  # entities for a mean; more would only cost time
@@ -27,9 +27,9 @@ def unseen_entities(trained: KnowledgeGraph, graph: KnowledgeGraph) -> np.ndarra
     return unseen
 
 
-def extended_network(network: Network, trained: KnowledgeGraph, graph: KnowledgeGraph) -> Network:
+def extended_network(network: AnyNetwork, trained: KnowledgeGraph, graph: KnowledgeGraph) -> AnyNetwork:
     """The network with a row for every entity of a grown graph; all that does not change is shared."""
-    if not len(network.entities):
+    if not isinstance(network, Network):
         return network
     extended = Network.__new__(Network)
     nn.Module.__init__(extended)

@@ -1,7 +1,7 @@
 """Messages between processes: one line of JSON, then the raw bytes of the arrays it names."""
 
 import json
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -10,7 +10,7 @@ class Closed(Exception):
     """The other side has ended."""
 
 
-def send(stream: BinaryIO, meta: dict, **arrays: np.ndarray) -> None:
+def send(stream: IO[bytes], meta: dict, **arrays: np.ndarray) -> None:
     """Write a message."""
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     shapes = {name: [array.dtype.str, array.shape] for name, array in arrays.items()}
@@ -20,7 +20,7 @@ def send(stream: BinaryIO, meta: dict, **arrays: np.ndarray) -> None:
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> tuple[dict, dict[str, np.ndarray]]:
+def receive(stream: IO[bytes]) -> tuple[dict, dict[str, np.ndarray]]:
     """Read a message; raises Closed at the end of the stream."""
     line = stream.readline()
     if not line.endswith(b"\n"):
@@ -34,8 +34,8 @@ def receive(stream: BinaryIO) -> tuple[dict, dict[str, np.ndarray]]:
     return header["meta"], arrays
 
 
-def _read_into(stream: BinaryIO, array: np.ndarray) -> None:
-    view = memoryview(array.reshape(-1).view(np.uint8))
+def _read_into(stream: IO[bytes], array: np.ndarray) -> None:
+    view = array.reshape(-1).view(np.uint8).data
     while len(view):
         count = stream.readinto(view)  # type: ignore[attr-defined]
         if not count:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from dpmpn.model.answer import Answer, Unlisted
 from dpmpn.model.batch import QueryBatch, SampledEdges
 from dpmpn.model.gradients import Gradients
 from dpmpn.model.heap import keep_freed_memory
-from dpmpn.model.network import Network, build_network
+from dpmpn.model.network import AnyNetwork, build_network
 from dpmpn.model.parts import Computer, computer_for
 from dpmpn.model.targets import Targets
 from dpmpn.model.wire import Closed, receive, send
@@ -37,7 +38,7 @@ _TARGET_ARRAYS = ("offsets", "entities", "known_offsets", "known")
 class Workers:
     """Processes that share this process's network and graph."""
 
-    def __init__(self, network: Network, graph: KnowledgeGraph, count: int) -> None:
+    def __init__(self, network: AnyNetwork, graph: KnowledgeGraph, count: int) -> None:
         handle, layout, self._shared_gradients = _share(network, graph, count)
         meta = {
             "model": asdict(network.config),
@@ -51,15 +52,21 @@ class Workers:
         package = str(Path(__file__).parents[2])
         search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": search}
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self.processes: list[subprocess.Popen] = []
+        self.processes: list[subprocess.Popen[bytes]] = []
         try:
             for _ in range(count):
                 self.processes.append(
-                    subprocess.Popen(command, **pipes, env=environment, pass_fds=[handle], process_group=0)
+                    subprocess.Popen(
+                        command,
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE,
+                        env=environment,
+                        pass_fds=[handle],
+                        process_group=0,
+                    )
                 )
             for worker, process in enumerate(self.processes):
-                send(process.stdin, meta | {"worker": worker})
+                send(_pipes(process)[0], meta | {"worker": worker})
             for process in self.processes:
                 self._receive(process)
         except BaseException:
@@ -95,7 +102,7 @@ class Workers:
             arrays |= {f"targets.{name}": getattr(targets, name) for name in _TARGET_ARRAYS}
         meta = {"horizon": asdict(horizon), "n_targets": n_targets, "ignn_steps": len(batch.ignn_edges)}
         with contextlib.suppress(BrokenPipeError):  # a dead worker is reported when its result is awaited
-            send(self.processes[worker].stdin, meta, **arrays)
+            send(_pipes(self.processes[worker])[0], meta, **arrays)
 
     def gradients(self, worker: int) -> Gradients:
         """Wait for the gradients of the part a worker was given; its next part overwrites them."""
@@ -111,9 +118,9 @@ class Workers:
             unlisted = Unlisted(arrays["of_entity"], torch.from_numpy(arrays["of_kind"]))
         return Answer(arrays["offsets"], arrays["nodes"], torch.from_numpy(arrays["attention"]), unlisted)
 
-    def _receive(self, process: subprocess.Popen) -> tuple[dict, dict[str, np.ndarray]]:
+    def _receive(self, process: subprocess.Popen[bytes]) -> tuple[dict, dict[str, np.ndarray]]:
         try:
-            meta, arrays = receive(process.stdout)
+            meta, arrays = receive(_pipes(process)[1])
         except Closed:
             code = process.wait()
             raise RunError(
@@ -128,14 +135,21 @@ class Workers:
         """End the processes."""
         for process in self.processes:
             process.kill()  # it owns nothing that could be lost
+            to, back = _pipes(process)
             with contextlib.suppress(BrokenPipeError):
-                process.stdin.close()
-            process.stdout.close()
+                to.close()
+            back.close()
             process.wait()
         self.processes = []
 
 
-def _share(network: Network, graph: KnowledgeGraph, count: int) -> tuple[int, dict, list[np.ndarray]]:
+def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    """What a process reads, and what it writes."""
+    assert process.stdin is not None and process.stdout is not None  # both were asked for
+    return process.stdin, process.stdout
+
+
+def _share(network: AnyNetwork, graph: KnowledgeGraph, count: int) -> tuple[int, dict, list[np.ndarray]]:
     """Move the network's parameters into memory that can be mapped, beside a copy of the graph's arrays.
 
     Each worker has room for its gradients there: through a pipe, many would take as long as they took to compute.
@@ -200,7 +214,7 @@ def _compute(
         SampledEdges(*(arrays[f"{part}{step}"] for part in ("heads", "relations", "tails")))
         for step in range(meta["ignn_steps"])
     )
-    batch = QueryBatch(*(arrays[name] for name in ("heads", "relations", "keys", "removed")), edges)
+    batch = QueryBatch(arrays["heads"], arrays["relations"], arrays["keys"], arrays["removed"], edges)
     horizon = Horizon(**meta["horizon"])
     if "targets.offsets" not in arrays:
         answer = computer.answer(batch, horizon)

@@ -68,7 +68,7 @@ def _pieces(request: Request) -> list[Piece]:
 
 
 def _config(request: Request, dataset: Dataset, seed: int) -> Config:
-    short = {} if request.quick or request.epochs is not None else {"n_epochs": _EPOCHS}
+    short: dict[str, Any] = {} if request.quick or request.epochs is not None else {"n_epochs": _EPOCHS}
     return config_for(request, dataset, seed, **short)
 
 

@@ -34,7 +34,7 @@ def _pieces(request: Request) -> list[Piece]:
 
 
 def _piece(request: Request, dataset: Dataset, seed: int, form: str) -> Piece:
-    without = {"n_steps_in_ignn": 0} if form == "without" else {}
+    without: dict[str, Any] = {"n_steps_in_ignn": 0} if form == "without" else {}
     config = config_for(request, dataset, seed, **without)
     n_queries = config.training.n_epochs * len(dataset.queries("train"))
     return Piece(

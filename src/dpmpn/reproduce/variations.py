@@ -46,7 +46,7 @@ VARIED = (
 
 def standard_config(request: Request, dataset: Dataset, seed: int) -> Config:
     """The settings of the preset, asked with the horizon they were trained with: both vary together."""
-    as_trained = {option.name: None for option in fields(AskingConfig)}
+    as_trained: dict[str, Any] = {option.name: None for option in fields(AskingConfig)}
     return config_for(request, dataset, seed, **as_trained)
 
 

@@ -31,11 +31,12 @@ class TrainingQueries:
         self.known = KnownAnswers.from_triples(
             np.stack([graph.edge_heads(everything), graph.relations, graph.tails], 1)
         )
+        self._question: np.ndarray | None = None
         if config.training.joint_targets > 1:
             triples, self._question = _by_question(graph, triples)
             self._offsets = _cut(self._question, config.training.joint_targets)  # queries + 1
         else:
-            self._question, self._offsets = None, np.arange(len(triples) + 1)
+            self._offsets = np.arange(len(triples) + 1)
         self.triples = triples
         self._epoch = -1
         self._order = self._rows = np.empty(

@@ -27,7 +27,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.files import write_json, write_whole
 from dpmpn.model.batch import QueryBatch
 from dpmpn.model.gradients import Gradients
-from dpmpn.model.network import Network
+from dpmpn.model.network import AnyNetwork
 from dpmpn.model.targets import Targets
 from dpmpn.train.checkpoint import named_tensors
 from dpmpn.train.tensors import write_tensors
@@ -49,7 +49,7 @@ def is_division_by_zero(error: Exception) -> bool:
     )
 
 
-def no_gradients(network: Network) -> Gradients:
+def no_gradients(network: AnyNetwork) -> Gradients:
     """What stands for the gradients of a batch that could not be computed."""
     table, n_shared = network.entities, sum(p.numel() for p in network.shared_parameters().values())
     nothing = table.new_empty(0, table.shape[1])
@@ -68,7 +68,7 @@ def save_failed_batch(
     batch: QueryBatch,
     targets: Targets,
     gradients: Gradients,
-    network: Network,
+    network: AnyNetwork,
     graph: KnowledgeGraph,
     config: Config,
 ) -> Path:
@@ -114,7 +114,7 @@ def _queries(graph: KnowledgeGraph, batch: QueryBatch, targets: Targets) -> list
     ]
 
 
-def _not_finite(gradients: Gradients, network: Network, graph: KnowledgeGraph) -> dict[str, Any]:
+def _not_finite(gradients: Gradients, network: AnyNetwork, graph: KnowledgeGraph) -> dict[str, Any]:
     shared = network.shared_parameters()
     parts = gradients.shared.split([parameter.numel() for parameter in shared.values()])
     found = dict(zip(shared, parts, strict=True)) | {"entities": gradients.rows}

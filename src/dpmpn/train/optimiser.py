@@ -17,7 +17,7 @@ from torch import Tensor
 
 from dpmpn.config import TrainingConfig
 from dpmpn.model.gradients import Gradients
-from dpmpn.model.network import Network
+from dpmpn.model.network import AnyNetwork
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7
 AVERAGED_EVERY = 10  # steps: neighbours differ so little that averaging each would only cost time
@@ -80,7 +80,7 @@ def _norm(rows):
 class Adam:
     """The optimiser's state and its step."""
 
-    def __init__(self, network: Network, config: TrainingConfig) -> None:
+    def __init__(self, network: AnyNetwork, config: TrainingConfig) -> None:
         self.network, self.config = network, config
         self.by_rows = config.adam_by_rows(len(network.entities)) and network.entities.device.type == "cpu"
         self.step_count = 0
@@ -136,9 +136,10 @@ class Adam:
         if parameter.device.type != "cpu":
             self._update_on_device(*tensors, None, rate)
             return
-        arrays = [x.numpy() for x in tensors]
-        scale = arrays[0].dtype.type(self._clip(_norm(arrays[3][None])))
-        _dense(*arrays, *self._constants(arrays[0].dtype, rate), scale)
+        values, first, second, own = (x.numpy() for x in tensors)
+        scale = values.dtype.type(self._clip(_norm(own[None])))
+        constants = (*self._constants(values.dtype, rate), scale)
+        _dense(values, first, second, own, *constants)
 
     def _update_entities(self, rows: Tensor, entities: np.ndarray, rate: float) -> None:
         """The entity table, of which these entities have gradients."""

@@ -4,7 +4,7 @@ from dpmpn.config import Config, ModelConfig
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import ConfigError
 from dpmpn.model.memory import memory_budget
-from dpmpn.model.network import Network, build_network
+from dpmpn.model.network import AnyNetwork, build_network
 
 _BYTES_TO_TRAIN = 4 * 4  # of each value: itself, two moments and a gradient
 
@@ -19,7 +19,7 @@ def least_values(graph: KnowledgeGraph, model: ModelConfig) -> int:
     return (graph.n_entities + graph.n_relations + 1) * model.n_dims + model.n_dims**2 + model.n_dims_att**2
 
 
-def placed_network(graph: KnowledgeGraph, config: Config) -> Network:
+def placed_network(graph: KnowledgeGraph, config: Config) -> AnyNetwork:
     """A network with its initial values, on the device it is trained on."""
     _check_memory(graph, config.model)
     device = config.run.device

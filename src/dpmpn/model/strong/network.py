@@ -1,6 +1,7 @@
 """The parameters of the stronger model. None belongs to an entity: its size does not depend on the graph."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -59,7 +60,8 @@ class StrongNetwork(nn.Module):
         each_step = config.relation_vectors == "each_step"
         turned = each_step or config.relation_vectors == "turned"
         self.turned = nn.Parameter(torch.zeros(dims, (n_relations + 1) * hidden)) if turned else None
-        self.steps = nn.ModuleList(Step(n_relations, dims, each_step) for _ in range(config.n_steps_in_agnn))
+        steps = [Step(n_relations, dims, each_step) for _ in range(config.n_steps_in_agnn)]
+        self.steps: Sequence[Step] = nn.ModuleList(steps)  # type: ignore[assignment]  # it knows modules alone
         self.profile_state = _random(features, dims, scale=0.05) if config.profiles == "on" else None
         self.read_state = _random(dims, hidden, scale=1 / math.sqrt(dims))
         self.read_query = _random(dims, hidden, scale=1 / math.sqrt(dims))

@@ -12,7 +12,7 @@ from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.model.batch import QueryBatch
 from dpmpn.model.frontier import DIGITS, STRATEGIES
-from dpmpn.model.reference import Edges, OnDevice, rows_of, sampled_edges, select
+from dpmpn.model.reference import Edges, OnDevice, edge_limits, rows_of, sampled_edges, select
 from dpmpn.model.strong.network import Step, StrongNetwork, asked_relations
 from dpmpn.model.strong.profiles import DEGREE_SCALE
 from dpmpn.model.targets import Targets
@@ -28,11 +28,7 @@ def reach_reference(
     device, n_entities = network.entities.device, graph.n_entities
     on = OnDevice(graph, batch, device)
     pruning = STRATEGIES[horizon.strategy]
-    limits = (
-        (horizon.max_sampling_per_node, horizon.max_sampling_per_relation)
-        if pruning.sampling
-        else (None, None)
-    )
+    limits = edge_limits(horizon)
     query = network.queries[on.query_relations]  # queries x n_dims
     turned = network.turned_relations(query)
     asked = asked_relations(batch.relations, graph.inverse).to(device)
@@ -153,8 +149,8 @@ def profile_features(graph: KnowledgeGraph, removed: np.ndarray, told_apart: boo
     kept[removed] = False
     heads = graph.edge_heads(np.arange(graph.n_edges))[kept].astype(np.int64)
     key = heads * graph.n_relations + graph.relations[kept]
-    counts = np.bincount(key, minlength=graph.n_entities * graph.n_relations)
-    counts = torch.from_numpy(counts).view(graph.n_entities, graph.n_relations).double()
+    counted = np.bincount(key, minlength=graph.n_entities * graph.n_relations)
+    counts = torch.from_numpy(counted).view(graph.n_entities, graph.n_relations).double()
     degree = counts.sum(1, keepdim=True)
     logs = counts.clamp(min=1).log()
     return torch.cat([(counts > 0).double(), logs, torch.ones_like(degree), degree.log1p() / DEGREE_SCALE], 1)
