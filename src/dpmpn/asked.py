@@ -35,7 +35,7 @@ class Asked:
     trace: "ReasoningTrace | None"  # of all questions that were asked together; None if it was not kept
     stated: dict[str, np.ndarray]  # the answers that each split states
     query: int = 0  # which of the trace's questions this is
-    before_steps: np.ndarray | None = None  # of the nodes, by a prior alone; None where the model has none
+    prior: np.ndarray | None = None  # of the nodes, before any step; None without one, or without a trace
 
     @cached_property
     def flow(self) -> "QueryFlow":
@@ -90,7 +90,7 @@ class Asked:
         entity = self._explained(answer)
         place = int(np.flatnonzero(self.nodes == entity)[0])
         (prediction,) = self._predictions(np.array([place]), np.array([place + 1]))
-        prior = None if self.before_steps is None else float(self.before_steps[place])
+        prior = None if self.prior is None else float(self.prior[place])
         flow = AnswerFlow.to(self.flow, entity)
         return Explanation(self.question, prediction, self.horizon, self.graph, flow, prior)
 

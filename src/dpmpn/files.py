@@ -96,7 +96,7 @@ def write_json(path: Path, values: Any) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
-    # A file name that is not UTF-8 is text with lone surrogates, which JSON knows by the same escapes as Python.
+    # A file name in it that is not UTF-8 is text with lone surrogates, which JSON knows by the same escapes as Python.
     content = text.encode("utf-8", errors="backslashreplace")
     write_whole(path, lambda temporary: temporary.write_bytes(content))
 

@@ -48,9 +48,8 @@ class Reasoner:
         self._run: RunFolder | None = None
         self._dataset: Dataset | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self._trained: tuple[AnyNetwork, KnowledgeGraph] | None = (
-            None  # where it reasons on another graph since
-        )
+        # Of the training, where it reasons on another graph since.
+        self._trained: tuple[AnyNetwork, KnowledgeGraph] | None = None
         self.changes: Changes | None = None  # what the last `with_facts` did
 
     @classmethod
@@ -165,7 +164,6 @@ class Reasoner:
         traced = traced or self.unseen is not None
         answer, trace = self.engine.trace(batch) if traced else (self.engine.answer(batch), None)
         attention = answer.attention.detach().cpu().numpy()
-        before_steps = answer.before_steps()
         through = np.zeros(len(attention))
         if self.unseen is not None and trace is not None:
             through = through_unseen(answer, trace, self.unseen)
@@ -179,7 +177,7 @@ class Reasoner:
                     self.graph, horizon, head, relation, inverse,
                     answer.nodes[order], attention[order], through[order], trace,
                     {split: self._answers_of(split, head, relation) for split in SPLITS}, query,
-                    None if before_steps is None else before_steps[order],
+                    None if answer.prior is None else answer.prior[order],
                 )
             )  # fmt: skip
         return found

@@ -8,6 +8,7 @@ from tiny_family import Call
 
 from dpmpn.errors import ConfigError
 from dpmpn.explain import save
+from dpmpn.explain.record import FORMAT, VERSION
 from dpmpn.words import counted
 
 FILES = ["explanation.txt", "explanation.json", "paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"]
@@ -64,7 +65,7 @@ def test_json_goes_to_standard_output_alone(call: Call, trained: Path, tmp_path:
     add.write_text("head\trelation\ttail\nchild7\tfather\tfather7\n")
     result = call("explain", trained, "child7", "father", "father7", "--add", add, "--format", "json")
     record = json.loads(result.out)
-    assert (record["format"], record["version"]) == ("dpmpn explanation", 1)
+    assert (record["format"], record["version"]) == (FORMAT, VERSION)
     assert record["answer"]["answer"] == "father7"
     assert record["answer"]["known"]
     assert "1 fact added" in result.err

@@ -42,7 +42,7 @@ Selected key edges, of the 3 strongest paths, which brought 100%:
         ({"probability": 2e-9}, "with probability 2e-09"),
         (
             {"prior": 0.03},
-            "with probability 0.800.\nBefore any step, by which relations each entity has, it had 0.030.",
+            "with probability 0.800.\nBefore any step, without any path, it had 0.030.",
         ),
     ],
 )

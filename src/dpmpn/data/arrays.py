@@ -13,9 +13,8 @@ def save_array(path: Path, array: np.ndarray) -> None:
     array = np.ascontiguousarray(array)
     with path.open("wb") as file:
         npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(array))
-        file.write(
-            array.data
-        )  # numpy's own writing does not say why it failed, such as that the disk is full
+        # numpy's own writing does not say why it failed, such as that the disk is full.
+        file.write(array.data)
 
 
 def open_array(path: Path, dtypes: tuple[type, ...], shape: tuple[int, ...], advice: str) -> np.ndarray:

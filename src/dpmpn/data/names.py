@@ -17,7 +17,7 @@ class Names(Sequence[str]):
     def __init__(self, text: np.ndarray, offsets: np.ndarray) -> None:
         self.text = text  # uint8
         self.offsets = offsets  # int64, names + 1
-        self._bytes = memoryview(text.data)  # of which slices are cheap
+        self._bytes = text.data  # of which slices are cheap
 
     @classmethod
     def of(cls, names: Sequence[str] | pl.Series) -> "Names":

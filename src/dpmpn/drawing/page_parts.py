@@ -34,9 +34,7 @@ def answer_told(explanation: Explanation) -> str:
     probability = _small_percent(answer.probability)
     sentences = [f"This is {place}, with a probability of <strong>{probability}</strong>."]
     if prior is not None:
-        sentences.append(
-            f"Before any step, by which relations each entity has, it had {_small_percent(prior)}."
-        )
+        sentences.append(f"Before any step, without any path, it had {_small_percent(prior)}.")
     if answer.known:
         sentences.append("The graph states it already.")
     elif answer.held_out:

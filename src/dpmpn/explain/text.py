@@ -48,9 +48,7 @@ def _answer(explanation: Explanation, names: ShownNames) -> list[str]:
         sure += " (the part of the model's attention that ended there)"
     lines = [f"Answer: {names.exact(answer.answer)}, {place}, with probability {sure}."]
     if explanation.prior is not None:
-        lines.append(
-            f"Before any step, by which relations each entity has, it had {probability_shown(explanation.prior)}."
-        )
+        lines.append(f"Before any step, without any path, it had {probability_shown(explanation.prior)}.")
     lines.append(_stated(answer.known, answer.held_out))
     if answer.through_unseen > 0:
         part = percent(answer.through_unseen)

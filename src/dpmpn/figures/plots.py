@@ -58,6 +58,5 @@ def save_plot(figure: "Figure", stem: Path) -> list[Path]:
         for path in files:
             kind = path.suffix[1:]
             metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {}
-            saved = partial(figure.savefig, format=kind, dpi=150, metadata=metadata)
-            write_whole(path, saved)
+            write_whole(path, partial(figure.savefig, format=kind, dpi=150, metadata=metadata))
     return files

@@ -22,6 +22,9 @@ class Answer:
     nodes: np.ndarray  # int32, entities
     attention: Tensor
     unlisted: Unlisted | None = None
+    prior: np.ndarray | None = (
+        None  # of the nodes, before any step; where there is one, and steps were traced
+    )
 
     def of_all(self, n_entities: int) -> np.ndarray:
         """The probability of every entity: queries x entities."""
@@ -33,16 +36,6 @@ class Answer:
         query = np.repeat(np.arange(n_queries), np.diff(self.offsets))
         every[query, self.nodes] = self.attention.detach().cpu().numpy()
         return every
-
-    def before_steps(self) -> np.ndarray | None:
-        """What each listed node would have by its kind alone, had no step led anywhere; None without a prior."""
-        if self.unlisted is None:
-            return None
-        of_entity, probability = self.unlisted.of_entity, self.unlisted.probability.double().cpu().numpy()
-        total = probability @ np.bincount(of_entity, minlength=probability.shape[1])
-        query = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
-        # All of a sum may be too small for a float, beside a node that is nearly certain.
-        return probability[query, of_entity[self.nodes]] / np.maximum(total[query], np.finfo(float).tiny)
 
     def find(self, targets: np.ndarray) -> np.ndarray:
         """Position of each query's target among the nodes, -1 if it was not reached."""

@@ -114,7 +114,9 @@ class Engine:
         finally:
             torch.set_num_threads(intra_op)
 
-    def _run_parts(self, batch, parts: list[slice], horizon: Horizon, targets: Targets | None) -> list[Any]:
+    def _run_parts(
+        self, batch: QueryBatch, parts: list[slice], horizon: Horizon, targets: Targets | None
+    ) -> list[Any]:
         """Results of the parts in order, or the sum of their gradients.
 
         Each round has one part for this process and one for each worker.

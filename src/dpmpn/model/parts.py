@@ -81,8 +81,12 @@ def join_answers(parts: list[Answer]) -> Answer:
     attention = torch.cat([part.attention for part in parts])
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     order = np.lexsort((nodes, query))
+    prior = None
+    if parts[0].prior is not None:
+        prior = np.concatenate([part.prior for part in parts if part.prior is not None])[order]
     unlisted = parts[0].unlisted
     if unlisted is not None and len(parts) > 1:  # kinds are those of the batch, so the same in all parts
         rows = [part.unlisted.probability for part in parts if part.unlisted is not None]
         unlisted = Unlisted(unlisted.of_entity, torch.cat(rows))
-    return Answer(offsets, nodes[order], attention[torch.from_numpy(order).to(attention.device)], unlisted)
+    attention = attention[torch.from_numpy(order).to(attention.device)]
+    return Answer(offsets, nodes[order], attention, unlisted, prior)

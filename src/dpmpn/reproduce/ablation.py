@@ -212,7 +212,7 @@ def _piece(request: Request, dataset: Dataset, seed: int, change: Change) -> Pie
     n_asked = min(2 * _ASKED, len(dataset.queries("valid")))
     asking = training_seconds(request, dataset.name, 0, n_asked)
     return Piece(
-        f"{dataset.name.lower()}-{change.name}-seed{seed}",
+        f"{dataset.name.lower()}-{change.name}-seed{seed}-valid",
         piece_seconds(request, dataset, trained, n_asked) if change.is_trained else asking,
         partial(_measured, dataset, trained, with_overrides(own, settings), settings, change),
     )
@@ -262,8 +262,9 @@ def _show(request: Request, results: dict[str, Result]) -> Exhibited:
         [
             table(columns, cells, words=("settings", "why")),
             f"MRR in percent on {one['scores']['queries']:,} validation questions of {one['dataset']}, the same for "
-            "all, filtered; entities that tie share the mean of their places. One thing is changed at a time, and all "
-            "else is as in the whole model. "
+            "all, filtered; entities that tie share the mean of their places. Weights were chosen on validation, too, "
+            "so that scores compare with each other alone. One thing is changed at a time, and all else is as in the "
+            "whole model. "
             f"{length_told(request, results.values())} {runs_told(request)} {_spread_told(whole.values())} "
             "CPU minutes are of training with its validations.\n",
         ]

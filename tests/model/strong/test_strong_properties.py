@@ -233,13 +233,14 @@ def test_answers_do_not_change_what_is_asked_later():
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
-@given(seed=SEEDS, strategy=STRATEGY)
-def test_before_any_step_the_prior_alone_is_a_distribution(seed, strategy):
-    engine, heads, relations = random_engine(seed, 5, strategy=strategy, **NARROW)
-    answer = engine.answer(engine.asking_batch(heads, relations))
-    network = engine.network
-    profile = profile_features(engine.graph, np.empty(0, np.int64), told_apart=True)
-    rows = network.prior_rows(network.queries[relations], asked_relations(relations, engine.graph.inverse))
+@given(seed=SEEDS, profiles=st.sampled_from(["on", "prior", "off"]))
+def test_before_any_step_an_answer_has_its_prior(seed, profiles):
+    engine, heads, relations = random_engine(seed, 5, profiles=profiles, **NARROW)
+    graph, network, rng = engine.graph, engine.network, np.random.default_rng(seed)
+    removed = np.flatnonzero(rng.random(graph.n_edges) < 0.2)
+    answer, _ = engine.trace(engine.asking_batch(heads, relations, removed))
+    profile = profile_features(graph, removed, told_apart=profiles != "off")
+    rows = network.prior_rows(network.queries[relations], asked_relations(relations, graph.inverse))
     prior = (rows @ profile.t()).softmax(1).detach().numpy()
     query = np.repeat(np.arange(5), np.diff(answer.offsets))
-    np.testing.assert_allclose(answer.before_steps(), prior[query, answer.nodes], rtol=1e-7)
+    np.testing.assert_allclose(answer.prior, prior[query, answer.nodes], rtol=1e-7)

@@ -1,6 +1,7 @@
 """What the stronger model computes for a part of a batch: its answer, or its share of the loss and gradients."""
 
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from dpmpn.model.strong.network import StrongNetwork
 from dpmpn.model.strong.profiles import Profiles
 from dpmpn.model.strong.reached import Reached
 from dpmpn.model.strong.reference import loss_reference, reach_reference
-from dpmpn.model.strong.softmax import loss_of, probabilities
+from dpmpn.model.strong.softmax import loss_of, prior_of, probabilities
 from dpmpn.model.targets import Targets
 from dpmpn.model.trace import ReasoningTrace
 
@@ -35,7 +36,8 @@ class StrongComputer:
             network = self.network
             if network.entities.device.type != "cpu":
                 network = deepcopy(network).cpu()
-            return _answer(reach_traced(network, self.graph, self.profiles, batch, horizon, trace))
+            reached = reach_traced(network, self.graph, self.profiles, batch, horizon, trace)
+            return replace(_answer(reached), prior=prior_of(reached).numpy())
         if self.reference:
             return _dense_answer(*reach_reference(self.network, self.graph, batch, horizon))
         return _answer(reach(self.network, self.graph, self.profiles, batch, horizon, self.workspace))

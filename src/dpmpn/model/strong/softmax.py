@@ -19,6 +19,15 @@ def probabilities(reached: Reached) -> tuple[Tensor, Tensor]:
     return (reached.logits - total[at]).exp(), (reached.prior - total[:, None]).exp()
 
 
+def prior_of(reached: Reached) -> Tensor:
+    """What each visited node had before any step: a softmax of the priors of all entities."""
+    sizes = torch.from_numpy(reached.kinds.sizes).to(reached.prior)
+    total = torch.logsumexp(reached.prior + sizes.log(), 1)  # no entity, no part of the sum
+    of_kind = torch.from_numpy(reached.kinds.of_entity[reached.nodes])
+    at = torch.from_numpy(reached.query)
+    return (reached.prior[at, of_kind] - total[at]).exp()
+
+
 def loss_of(reached: Reached, targets: Targets, n_targets: int) -> tuple[Tensor, int]:
     """Sum of -log p over the targets, divided by `n_targets`, and how many of them were visited.
 
