@@ -91,7 +91,7 @@ def _show(request: Request, results: dict[str, Result]) -> Exhibited:
     ]
     if published := published_rows(dataset):
         against = [name for name in _TIES_AGAINST if any(row.system == name for row in published)]
-        told = f"; {listed(against)} count them against the answer" if against else ""
+        told = f"; in those of {listed(against)} they count against the answer" if against else ""
         parts.append(
             "Published figures are as their sources print them, the best MRR first. They were made with far more "
             f"computing, and do not all place ties as we do{told}.\n"
