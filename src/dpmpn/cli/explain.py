@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, asked_on, changed
-from dpmpn.cli.output import STDOUT, JsonTarget, Output, print_data, write_text
+from dpmpn.cli.output import STDOUT, JsonTarget, Output, print_data, write_output
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.reasoner import Reasoner
@@ -169,7 +169,7 @@ def _write_json(target: str, explanation: "Explanation", why_not: "Sequence[WhyN
     if target == STDOUT:
         print_data(text)
     else:
-        write_text(Path(target), text)
+        write_output(Path(target), text)
 
 
 def _save(

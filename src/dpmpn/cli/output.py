@@ -82,7 +82,7 @@ class Output:
         if self.json_target == STDOUT:
             print_data(text)
             return
-        write_text(Path(str(self.json_target)), text)
+        write_output(Path(str(self.json_target)), text)
 
 
 def print_data(text: str) -> None:
@@ -93,7 +93,7 @@ def print_data(text: str) -> None:
         sys.stdout.flush()
 
 
-def write_text(path: Path, text: str) -> None:
+def write_output(path: Path, text: str) -> None:
     """Write a file a user asked for, whole or not at all; what is no file, such as a pipe, is written into."""
     path = path.resolve()  # a link stays, and what it points to is replaced
     content = text.encode("utf-8", "backslashreplace")  # a path in it need not be UTF-8
