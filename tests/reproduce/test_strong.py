@@ -84,7 +84,7 @@ def test_published_systems_stand_beside_ours_by_their_mrr():
 
 
 def test_without_published_figures_nothing_is_said_of_them():
-    text = shown(result("paper", 0.5, "UMLS"), result("strong", 0.6, "UMLS", joint=8))
+    text = shown(result("paper", 0.5, "Kinship"), result("strong", 0.6, "Kinship", joint=8))
     assert "Published" not in text
     assert "a question with up to 8 of its answers" in text
 
