@@ -1,6 +1,11 @@
-"""Property tests draw the same cases every time, and a busy machine does not fail them."""
+"""Property tests draw the same cases every time, a busy machine does not fail them, and Ctrl-C is heard."""
+
+import signal
 
 from hypothesis import settings
 
 settings.register_profile("same-every-time", derandomize=True, deadline=None)
 settings.load_profile("same-every-time")
+
+# What a shell runs in the background ignores Ctrl-C, and so would the programs that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
