@@ -21,11 +21,11 @@ import dpmpn
 from dpmpn.data.families import RULES, Fact, PlantedRules, family_graph
 from dpmpn.errors import DataError
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, Explanation
-from dpmpn.explain.measure.evidence import Evidence
-from dpmpn.explain.measure.shortest import ShortestPaths
 from dpmpn.explain.paths import Path as FactPath
 from dpmpn.explain.paths import named_fact, named_paths
 from dpmpn.explain.walks import strongest_walks
+from dpmpn.explain_eval.evidence import Evidence
+from dpmpn.explain_eval.shortest import ShortestPaths
 from dpmpn.files import write_whole
 
 SETTINGS = {

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dpmpn.bench import bench
 from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.synthetic import power_law_dataset
+from dpmpn.lab.bench import bench
 
 SIZES = (100_000, 1_000_000, 10_000_000)
 

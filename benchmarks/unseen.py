@@ -18,15 +18,15 @@ import numpy as np
 import scipy.sparse as sparse
 import torch
 
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.dataset import Dataset, load_dataset
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.engine import Engine
 from dpmpn.evaluate.evaluator import known_answers, rank_queries
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import summarise
-from dpmpn.model.engine import Engine
-from dpmpn.model.network import Network
-from dpmpn.reasoner import Reasoner
-from dpmpn.run_folder import RunFolder
+from dpmpn.models.paper.network import Network
+from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.trainer import train
 
 State = Callable[[np.ndarray, KnowledgeGraph, np.ndarray], np.ndarray]

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.config import Config
 from dpmpn.data.synthetic import power_law_dataset
-from dpmpn.model.network import build_network
-from dpmpn.reasoner import Reasoner
-from dpmpn.run_folder import RunFolder
+from dpmpn.models.paper.network import build_network
 from dpmpn.train.checkpoint import save_best
+from dpmpn.train.run_folder import RunFolder
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpmpn.words import counted, listed, probability_shown
+from dpmpn.wording import counted, listed, probability_shown
 
 
 def test_counts() -> None:

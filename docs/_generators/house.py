@@ -14,23 +14,30 @@ FRONT_DOOR = "dpmpn"
 
 @dataclass(frozen=True)
 class Floor:
-    """Rooms that may import each other, and all that is below."""
+    """Rooms that may import all that is below, and not each other."""
 
     name: str
     rooms: tuple[str, ...]
 
 
 FLOORS = (
-    Floor("faces", ("cli", "serve")),
-    Floor("many questions", ("complete", "bulk", "compare", "reproduce", "bench", "explain.measure")),
-    Floor("Python face", ("reasoner",)),
-    Floor("answers and reasons", ("asked", "predictions", "explain", "drawing")),
-    Floor("learning, ranks", ("train", "evaluate", "run_folder")),
-    Floor("model", ("model",)),
-    Floor("facts, arrays", ("suitable_config", "data", "ops")),
-    Floor("ground", ("config", "derived_config", "provenance", "files", "figures", "words", "errors")),
+    Floor("command line", ("cli",)),
+    Floor("server, laboratory", ("serve", "lab")),
+    Floor("many questions", ("complete", "explain_eval")),
+    Floor("asking", ("ask",)),
+    Floor("pictures, pages", ("render",)),
+    Floor("reasons", ("explain",)),
+    Floor("learning", ("train",)),
+    Floor("ranks", ("evaluate",)),
+    Floor("configuration", ("config",)),
+    Floor("models", ("models",)),
+    Floor("steps", ("engine",)),
+    Floor("arrays", ("ops",)),
+    Floor("facts", ("data",)),
+    Floor("ground", ("settings", "files", "provenance", "wording")),
+    Floor("errors", ("errors",)),
 )
-"""From the top down. A room imports from its own floor and from those below, never from above."""
+"""From the top down. A room imports from the floors below its own: never from above, never from beside."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """dpmpn: answers questions on a knowledge graph and shows its reasoning."""
 
+from dpmpn.ask.predictions import Prediction, Predictions
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.config import Config, load_preset
 from dpmpn.data.dataset import Dataset, dataset_from_tuples, load_dataset
 from dpmpn.data.graph import KnowledgeGraph
@@ -7,8 +9,6 @@ from dpmpn.data.importing.importer import SplitChoice, dataset_from
 from dpmpn.errors import ConfigError, DataError, DpmpnError, RunError, UnknownName
 from dpmpn.explain.explanation import Explanation
 from dpmpn.explain.reason import WhyNot
-from dpmpn.predictions import Prediction, Predictions
-from dpmpn.reasoner import Reasoner
 
 __all__ = [
     "Config",

@@ -4,10 +4,10 @@ import torch
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import dataset_from_tuples
-from dpmpn.run_folder import RunFolder
 from dpmpn.train.checkpoint import load_checkpoint, save_best, save_checkpoint
 from dpmpn.train.metrics import append_line
 from dpmpn.train.optimiser import Adam
+from dpmpn.train.run_folder import RunFolder
 
 
 def make_run(path: str) -> None:

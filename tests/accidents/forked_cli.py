@@ -169,9 +169,9 @@ class _Parent:
 def main() -> None:
     import numpy as np
 
-    import dpmpn.bench
     import dpmpn.cli.main
     import dpmpn.evaluate.evaluator
+    import dpmpn.lab.bench
     import dpmpn.train.trainer  # noqa: F401
     from dpmpn.ops.permutation import combine
 

@@ -10,7 +10,7 @@ from crash_points import crashes
 from forked_cli import ForkedCli
 from one_line import caller, is_refused
 
-from dpmpn.run_folder import RunFolder
+from dpmpn.train.run_folder import RunFolder
 
 KEPT = "what was done is kept: make room, and the same command goes on"
 N_QUESTIONS = 2500  # three parts

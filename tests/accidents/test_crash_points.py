@@ -9,7 +9,7 @@ from accident_data import outcome, weights
 from crash_points import crashes
 from forked_cli import ForkedCli
 
-from dpmpn.run_folder import RunFolder
+from dpmpn.train.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from dpmpn.config import Config
 from dpmpn.data.dataset import dataset_from_tuples
 from dpmpn.errors import RunError
-from dpmpn.model.network import build_network
-from dpmpn.run_folder import RunFolder
+from dpmpn.models.paper.network import build_network
 from dpmpn.train.checkpoint import (
     LoopState,
     LossWindow,
@@ -28,6 +27,7 @@ from dpmpn.train.checkpoint import (
 )
 from dpmpn.train.metrics import append_line, read_lines, rewind_lines
 from dpmpn.train.optimiser import Adam
+from dpmpn.train.run_folder import RunFolder
 
 STATE = LoopState(
     7, 1.5, 1.25, Validation(7, 0.5, {"coverage": 0.5, "realistic": {"mrr": 0.5}}), 1, 7, False, 2,

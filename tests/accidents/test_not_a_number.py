@@ -10,12 +10,12 @@ import pytest
 import torch
 from accident_data import outcome, weights
 
+from dpmpn.engine.engine import Engine
 from dpmpn.errors import RunError
-from dpmpn.model.engine import Engine
-from dpmpn.run_folder import RunFolder
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.checkpoint import load_network
 from dpmpn.train.optimiser import Adam
+from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.trainer import train
 
 

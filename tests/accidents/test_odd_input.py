@@ -18,8 +18,8 @@ from accident_data import SETTINGS
 from killed_calls import import_facts
 from one_line import Call, caller, is_refused
 
-from dpmpn.bulk.parts import Parts
-from dpmpn.bulk.question_files import read_queries
+from dpmpn.ask.bulk_parts import Parts
+from dpmpn.ask.question_files import read_queries
 from dpmpn.data.dataset import load_dataset
 from dpmpn.data.importing.label_files import read_labels
 from dpmpn.data.sources.choose import source_of

@@ -14,7 +14,7 @@ from tiny_family import TINY, Call
 from dpmpn.cli.output import Output, table
 from dpmpn.config import leaf_fields
 from dpmpn.data.registry import DATASETS
-from dpmpn.run_folder import RunFolder
+from dpmpn.train.run_folder import RunFolder
 
 SCORES = {"mrr", "hits_at_1", "hits_at_3", "hits_at_10"}
 

@@ -9,7 +9,7 @@ from tiny_family import Call
 from dpmpn.errors import ConfigError
 from dpmpn.explain import save
 from dpmpn.explain.record import FORMAT, VERSION
-from dpmpn.words import counted
+from dpmpn.wording import counted
 
 FILES = ["explanation.txt", "explanation.json", "paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"]
 DRAWN = ["explanation.svg", "explanation.png", "explanation.html", "full.dot", "pruned.dot"]

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from tiny_family import Call
 
-from dpmpn.bulk import queries as bulk
+from dpmpn.ask import bulk_queries as bulk
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.labels import Labels
-from dpmpn.reasoner import Reasoner
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from dpmpn.config import Config, Horizon
 from dpmpn.data.candidates import Candidates
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.answer import Answer
+from dpmpn.engine.batch import NO_EDGES
+from dpmpn.engine.usage import Usage
 from dpmpn.errors import DataError, UnknownName
 from dpmpn.evaluate.evaluator import evaluate, rank_candidates
-from dpmpn.model.answer import Answer
-from dpmpn.model.batch import NO_EDGES
-from dpmpn.model.usage import Usage
 
 N_ENTITIES, N_RELATIONS = 12, 3
 

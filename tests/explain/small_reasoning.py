@@ -6,13 +6,13 @@ from functools import cache
 import numpy as np
 import polars as pl
 
+from dpmpn.ask.predictions import Prediction
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.sources.base import LABELS
 from dpmpn.explain.explanation import Explanation, Question
 from dpmpn.explain.flow import AnswerFlow, QueryFlow, StepFlow
-from dpmpn.predictions import Prediction
-from dpmpn.reasoner import Reasoner
 
 Move = tuple[str, str, str, float]  # from, relation ("=" waits, "^r" goes against r), to, flow
 

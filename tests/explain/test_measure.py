@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 import dpmpn
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
-from dpmpn.explain.measure.asking import ChangedGraphs, Outcome, edges_of, only_edges, outcome
-from dpmpn.explain.measure.evidence import KINDS, Evidence
-from dpmpn.explain.measure.predictions import (
+from dpmpn.explain.paths import fact_of, named_fact
+from dpmpn.explain_eval.asking import ChangedGraphs, Outcome, edges_of, only_edges, outcome
+from dpmpn.explain_eval.evidence import KINDS, Evidence
+from dpmpn.explain_eval.predictions import (
     EvidenceTest,
     Measured,
     Sample,
     explained,
     measure_predictions,
 )
-from dpmpn.explain.measure.report import estimate, measure_explanations, summarise
-from dpmpn.explain.measure.shortest import ShortestPaths
-from dpmpn.explain.paths import fact_of, named_fact
+from dpmpn.explain_eval.report import estimate, measure_explanations, summarise
+from dpmpn.explain_eval.shortest import ShortestPaths
 
 FAMILIES = 8
 TRAIN = [

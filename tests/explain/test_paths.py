@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.engine import Engine
+from dpmpn.engine.trace import ReasoningTrace, TraceStep
 from dpmpn.explain.flow import AnswerFlow, QueryFlow, StepFlow
 from dpmpn.explain.paths import Path, strongest_paths
 from dpmpn.explain.walks import strongest_walks
-from dpmpn.model.engine import Engine
-from dpmpn.model.network import build_network
-from dpmpn.model.trace import ReasoningTrace, TraceStep
+from dpmpn.models.paper.network import build_network
 
 WAITING = 9  # the relation of self-loops in random flows
 

@@ -5,9 +5,9 @@ import pytest
 from small_reasoning import explained
 
 import dpmpn
-from dpmpn.drawing.page_parts import answer_told
-from dpmpn.model.strong.network import asked_relations
-from dpmpn.model.strong.reference import profile_features
+from dpmpn.models.strong.network import asked_relations
+from dpmpn.models.strong.reference import profile_features
+from dpmpn.render.page_parts import answer_told
 
 FACTS = [
     *(("hub", "likes", f"leaf{i}") for i in range(6)),

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dpmpn.asked import Asked
+from dpmpn.ask.asked import Asked
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.trace import ReasoningTrace, TraceStep
 from dpmpn.explain.reason import WhyNot
 from dpmpn.explain.why_not import why_not
-from dpmpn.model.trace import ReasoningTrace, TraceStep
 
 # From a: b and c, then d behind b, e behind d; f is a neighbour of c; x and y are apart, z has no facts.
 FACTS = [

@@ -10,14 +10,14 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from dpmpn.asked import Asked
+from dpmpn.ask.asked import Asked
 from dpmpn.config import Config, Horizon
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.engine import Engine
+from dpmpn.engine.trace import TraceStep
 from dpmpn.explain.reason import Reason, WhyNot
 from dpmpn.explain.why_not import why_not
-from dpmpn.model.engine import Engine
-from dpmpn.model.network import build_network
-from dpmpn.model.trace import TraceStep
+from dpmpn.models.paper.network import build_network
 
 
 @cache

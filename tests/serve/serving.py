@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import httpx
 
-from dpmpn.reasoner import Reasoner
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.serve.app import Explorer, make_app
 from dpmpn.serve.guard import Guard, allowed_hosts
 from dpmpn.serve.limits import LIMITS, Limits

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import conftest
-from dpmpn.run_folder import RunFolder
 from dpmpn.train import metrics
+from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.trainer import train
 
 

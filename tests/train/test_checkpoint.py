@@ -9,9 +9,9 @@ from safetensors.torch import load_file
 
 from dpmpn.config import TrainingConfig
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.gradients import Gradients
 from dpmpn.errors import RunError
-from dpmpn.model.gradients import Gradients
-from dpmpn.model.network import build_network
+from dpmpn.models.paper.network import build_network
 from dpmpn.train.checkpoint import (
     LoopState,
     LossWindow,

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from dpmpn.config import ModelConfig, TrainingConfig
-from dpmpn.model.gradients import Gradients
-from dpmpn.model.network import build_network
+from dpmpn.engine.gradients import Gradients
+from dpmpn.models.paper.network import build_network
 from dpmpn.train.optimiser import BETA1, BETA2, EPSILON, Adam
 
 N_ENTITIES = 7

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from dpmpn.run_folder import RunFolder
 from dpmpn.train.metrics import read_lines
+from dpmpn.train.run_folder import RunFolder
 
 SCRIPT = Path(__file__).with_name("killed_runs.py")
 

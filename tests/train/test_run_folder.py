@@ -11,9 +11,9 @@ import pytest
 from dpmpn.data.candidates import Candidates
 from dpmpn.data.dataset import SPLITS
 from dpmpn.errors import RunError
-from dpmpn.model.network import build_network
-from dpmpn.run_folder import RunFolder
+from dpmpn.models.paper.network import build_network
 from dpmpn.train.checkpoint import save_best
+from dpmpn.train.run_folder import RunFolder
 
 
 @pytest.fixture

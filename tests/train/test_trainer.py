@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
+from dpmpn.engine.engine import Engine
 from dpmpn.errors import ConfigError, RunError
-from dpmpn.model.engine import Engine
-from dpmpn.run_folder import RunFolder
 from dpmpn.train import trainer
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.metrics import read_lines
+from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.trainer import train
 from dpmpn.train.validation import Validator, sampled_queries, training_queries
 

@@ -40,7 +40,7 @@ def command(
     data = load_dataset(dataset)
     config = with_overrides(chosen if chosen is not None else suitable_config(data, model)[0], settings)
 
-    from dpmpn.bench import bench
+    from dpmpn.lab.bench import bench
 
     output.say(f"measuring {data.name}, about {seconds:g} s each")
     report = bench(data, config, seconds, reference)

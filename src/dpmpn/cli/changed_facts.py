@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.output import Output
 from dpmpn.data.dataset import load_dataset
 from dpmpn.errors import DataError
-from dpmpn.reasoner import Reasoner
-from dpmpn.words import counted
+from dpmpn.wording import counted
 
 if TYPE_CHECKING:
     import polars as pl

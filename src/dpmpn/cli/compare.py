@@ -9,15 +9,15 @@ import typer
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter, duration
 from dpmpn.cli.signals import stoppable
-from dpmpn.compare.settings import EMBEDDING_MODELS
 from dpmpn.data.dataset import load_dataset
 from dpmpn.errors import ConfigError
-from dpmpn.words import counted
+from dpmpn.lab.compare.settings import EMBEDDING_MODELS
+from dpmpn.wording import counted
 
 if TYPE_CHECKING:
-    from dpmpn.compare.comparison import Comparison
-    from dpmpn.compare.entrants import Entrant
-    from dpmpn.compare.race import Standing
+    from dpmpn.lab.compare.comparison import Comparison
+    from dpmpn.lab.compare.entrants import Entrant
+    from dpmpn.lab.compare.race import Standing
 
 _OWN_PER_S, _EMBEDDINGS_PER_S = 150, 1500  # queries asked, a guess before anything is measured
 
@@ -80,8 +80,8 @@ def command(
     names = _checked(models)
     data = load_dataset(dataset)
 
-    from dpmpn.compare.comparison import Comparison, Conditions
-    from dpmpn.compare.race import Stopped
+    from dpmpn.lab.compare.comparison import Comparison, Conditions
+    from dpmpn.lab.compare.race import Stopped
 
     comparison = Comparison(Conditions(data, budget, seed, threads, valid_queries), names, out)
     _introduce(output, comparison)
@@ -100,11 +100,11 @@ def command(
 
 def _checked(models: str) -> list[str]:
     """Names that exist, with the libraries to train and draw them."""
-    from dpmpn.compare.entrants import chosen_models
+    from dpmpn.lab.compare.entrants import chosen_models
 
     names = chosen_models(models.split(","))
-    from dpmpn.compare.embedding import check_pykeen
-    from dpmpn.figures.plots import check_plotting
+    from dpmpn.lab.compare.embedding import check_pykeen
+    from dpmpn.lab.figures.plots import check_plotting
 
     if names:
         check_pykeen()
@@ -113,7 +113,7 @@ def _checked(models: str) -> list[str]:
 
 
 def _introduce(output: Output, comparison: "Comparison") -> None:
-    from dpmpn.compare.race import validation_seconds
+    from dpmpn.lab.compare.race import validation_seconds
 
     values, left = comparison.values, comparison.left()
     output.say(
@@ -181,7 +181,7 @@ class _Shown:
 
 
 def _conclude(output: Output, comparison: "Comparison") -> None:
-    from dpmpn.compare.report import METRICS, by_mrr
+    from dpmpn.lab.compare.report import METRICS, by_mrr
 
     numbers = (*METRICS.values(), "parameters", "epochs", "queries/s", "minutes")
     shown = table("model", *numbers, right=numbers)

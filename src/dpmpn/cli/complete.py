@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter, duration
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import DataError
-from dpmpn.reasoner import Reasoner
-from dpmpn.words import counted
+from dpmpn.wording import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,7 +96,7 @@ def command(
     Probabilities are measured on the validation facts: they say how often answers like this one were right there.
     """
     output = Output(json)
-    from dpmpn.bulk.parts import check_place
+    from dpmpn.ask.bulk_parts import check_place
     from dpmpn.complete.completer import checked_request, complete
     from dpmpn.complete.measure import SAMPLE, calibration_of
     from dpmpn.complete.plot import check_plot, save_plot

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.changed_facts import OtherGraph, asked_on
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter
 from dpmpn.cli.settings import with_settings
 from dpmpn.data.vocabulary import Vocabulary
-from dpmpn.reasoner import Reasoner
 
 _METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
 _DIRECTIONS = {"both": "both", "tail": "<head, relation, ?>", "head": "<?, relation, tail>"}

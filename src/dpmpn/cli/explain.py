@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, asked_on, changed
 from dpmpn.cli.output import STDOUT, JsonTarget, Output, print_data, write_output
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError, DataError
-from dpmpn.reasoner import Reasoner
-from dpmpn.words import probability_shown
+from dpmpn.wording import probability_shown
 
 if TYPE_CHECKING:
+    from dpmpn.ask.predictions import Predictions
     from dpmpn.explain.explanation import Explanation
     from dpmpn.explain.why_not import WhyNot
-    from dpmpn.predictions import Predictions
 
 _PRINTED = ("text", "json", "csv", "dot")  # formats that a terminal, or a program behind a pipe, can take
 _OPTIONAL = "png"  # needs an extra

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter, duration
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError
-from dpmpn.reasoner import Reasoner
-from dpmpn.words import counted, probability_shown
+from dpmpn.wording import counted, probability_shown
 
 _GROUPS = {
     "all": "All answers",
@@ -100,8 +100,8 @@ def command(
     if kept_share is not None and not 0 < kept_share <= 1:
         raise ConfigError(f"--kept-share {kept_share:g}: give a part of the attention, above 0 and at most 1")
     from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
-    from dpmpn.explain.measure.predictions import ANSWERS
-    from dpmpn.explain.measure.report import measure_explanations
+    from dpmpn.explain_eval.predictions import ANSWERS
+    from dpmpn.explain_eval.report import measure_explanations
 
     if answers not in ANSWERS:
         raise ConfigError(f"--answers {answers}: give {' or '.join(ANSWERS)}")
@@ -174,7 +174,7 @@ def _explained(report: dict[str, Any]) -> str:
 
 
 def _show_group(output: Output, title: str, group: dict[str, Any]) -> None:
-    from dpmpn.explain.measure.evidence import KINDS
+    from dpmpn.explain_eval.evidence import KINDS
 
     output.say()
     output.wrap(f"{title}: {group['predictions']:,}, {_described(group)}")

@@ -12,7 +12,7 @@ from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.cli.progress import Meter, duration
 from dpmpn.data.dataset import SPLITS
 from dpmpn.errors import ConfigError, DataError
-from dpmpn.words import counted
+from dpmpn.wording import counted
 
 _MEGABYTE = 1_000_000
 _SHOWN_PAIRS = 3

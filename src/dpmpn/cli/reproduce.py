@@ -91,10 +91,10 @@ def command(
 
     Trained before: dpmpn reproduce subgraphs --runs exhibits/nell995 --out exhibits/subgraphs
     """
-    from dpmpn.reproduce.catalogue import EXHIBITS, exhibit_named
-    from dpmpn.reproduce.exhibit import Request
-    from dpmpn.reproduce.making import make
-    from dpmpn.reproduce.workshop import Interrupted, Watch
+    from dpmpn.lab.reproduce.catalogue import EXHIBITS, exhibit_named
+    from dpmpn.lab.reproduce.exhibit import Request
+    from dpmpn.lab.reproduce.making import make
+    from dpmpn.lab.reproduce.workshop import Interrupted, Watch
 
     output = Output(json)
     if list_all:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.changed_facts import Added, Removed, changed
 from dpmpn.cli.output import Output, complain
 from dpmpn.cli.settings import with_settings
 from dpmpn.cli.signals import Ended, stoppable
 from dpmpn.errors import ConfigError, DpmpnError
-from dpmpn.reasoner import Reasoner
 
 if TYPE_CHECKING:
     import socket

@@ -18,7 +18,7 @@ from dpmpn.errors import ConfigError, RunError
 from dpmpn.suitable_config import suitable_config
 
 if TYPE_CHECKING:
-    from dpmpn.run_folder import RunFolder
+    from dpmpn.train.run_folder import RunFolder
     from dpmpn.train.trainer import TrainingResult
 
 
@@ -93,7 +93,7 @@ def _new(
         output.say(f"  {reason}")
     config = with_overrides(chosen, settings)
 
-    from dpmpn.run_folder import RunFolder
+    from dpmpn.train.run_folder import RunFolder
 
     return RunFolder.create(out, dataset, config), dataset, config
 
@@ -104,7 +104,7 @@ def _resumed(
     """The run in a folder, with its own dataset; settings given again replace the run's."""
     if preset is not None:
         raise ConfigError("--preset cannot go with --resume: the run has its settings; leave it out")
-    from dpmpn.run_folder import RunFolder
+    from dpmpn.train.run_folder import RunFolder
 
     run = RunFolder.open(out)
     dataset = run.dataset()

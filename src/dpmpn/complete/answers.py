@@ -7,8 +7,8 @@ import numpy as np
 
 from dpmpn.complete.questions import FIRST_HEAD_GROUP, QuestionList
 from dpmpn.data.dataset import Dataset
+from dpmpn.engine.engine import Engine
 from dpmpn.evaluate.known import KnownAnswers
-from dpmpn.model.engine import Engine
 
 BATCH = 256  # questions asked at once; the engine splits them between cores and within memory
 

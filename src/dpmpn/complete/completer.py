@@ -9,8 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from dpmpn.bulk.parts import Parts
-from dpmpn.bulk.tables import table_format
+from dpmpn.ask.bulk_parts import Parts
+from dpmpn.ask.bulk_tables import table_format
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.complete.answers import Asker, NewAnswers
 from dpmpn.complete.calibration import Calibration
 from dpmpn.complete.facts import FACT, FACTS, as_text, best_facts, described, found_facts, probable_facts
@@ -18,7 +19,6 @@ from dpmpn.complete.measure import calibration_of, fingerprint
 from dpmpn.complete.questions import Asking, QuestionList, Questions, check_questions
 from dpmpn.data.dataset import SPLITS
 from dpmpn.errors import ConfigError, DataError
-from dpmpn.reasoner import Reasoner
 
 PART = 4096  # questions; a killed run loses at most one part
 _VERSION = 2  # of what a part holds

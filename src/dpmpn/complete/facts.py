@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.complete.answers import NewAnswers, contains
 from dpmpn.complete.calibration import Calibration
 from dpmpn.complete.questions import FIRST_HEAD_GROUP, QuestionList
@@ -11,7 +12,6 @@ from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.explain.flow import AnswerFlow, QueryFlow
 from dpmpn.explain.paths import Path, shown_facts, strongest_paths
-from dpmpn.reasoner import Reasoner
 
 FACT = ["head", "relation", "tail"]
 FACTS = {

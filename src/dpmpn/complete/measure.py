@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.complete.answers import Asker, contains
 from dpmpn.complete.calibration import Calibration, Predictions, calibrate
 from dpmpn.complete.questions import Asking, QuestionList, Questions
 from dpmpn.errors import RunError
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.files import read_json, write_json
-from dpmpn.reasoner import Reasoner
 
 FILE = "calibration.json"
 FORMAT, VERSION = "dpmpn-calibration", 2

@@ -10,14 +10,14 @@ import numpy as np
 from dpmpn.config import Horizon
 from dpmpn.data.candidates import UNKNOWN_ENTITY, Candidates
 from dpmpn.data.dataset import SPLITS, Dataset
+from dpmpn.engine.answer import Answer
+from dpmpn.engine.engine import Engine
+from dpmpn.engine.leaks import removed_edges
 from dpmpn.errors import DataError
 from dpmpn.evaluate.average_precision import MeanAveragePrecision, candidate_scores, mean_average_precision
 from dpmpn.evaluate.dense import rank_dense
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import Ranks, Summary, rank_targets, summarise
-from dpmpn.model.answer import Answer
-from dpmpn.model.engine import Engine
-from dpmpn.model.leaks import removed_edges
 
 Tick = Callable[[int, int], None]
 """Told how many queries were asked, and how many there are."""

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
+from dpmpn.ask.predictions import Prediction
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow
@@ -13,7 +14,6 @@ from dpmpn.explain.naming import one_line
 from dpmpn.explain.paths import Fact, Path, fact_of, named_fact, named_paths
 from dpmpn.explain.subgraph import Subgraph, full_subgraph, pruned_subgraph
 from dpmpn.explain.walks import strongest_walks
-from dpmpn.predictions import Prediction
 
 if TYPE_CHECKING:
     import networkx  # type: ignore[import-untyped]
@@ -124,19 +124,19 @@ class Explanation:
 
     def svg(self) -> str:
         """The picture of both subgraphs as SVG."""
-        from dpmpn.drawing.svg import draw_svg
+        from dpmpn.render.svg import draw_svg
 
         return draw_svg(self)
 
     def png(self) -> bytes:
         """The picture of both subgraphs as PNG."""
-        from dpmpn.drawing.png import draw_png
+        from dpmpn.render.png import draw_png
 
         return draw_png(self)
 
     def html(self) -> str:
         """A page of its own that plays the reasoning step by step."""
-        from dpmpn.drawing.page import draw_page
+        from dpmpn.render.page import draw_page
 
         return draw_page(self)
 

@@ -177,7 +177,7 @@ def _role(explanation: Explanation, node: Node) -> str:
 
 
 def _dot_nodes(explanation: Explanation, subgraph: Subgraph, names: ShownNames) -> list[str]:
-    from dpmpn.drawing.colours import ANSWER, HEAD, gained, node_colour, strengths
+    from dpmpn.render.colours import ANSWER, HEAD, gained, node_colour, strengths
 
     roles = [_role(explanation, node) for node in subgraph.nodes]
     apart = tuple(at for at, role in enumerate(roles) if role)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmpn.model.trace import Choice, ReasoningTrace, TraceStep
+from dpmpn.engine.trace import Choice, ReasoningTrace, TraceStep
 
 
 @dataclass(frozen=True, eq=False)

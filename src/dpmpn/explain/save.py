@@ -79,19 +79,19 @@ def _csv(explanation: Explanation, _: "Sequence[WhyNot]") -> Contents:
 
 
 def _svg(explanation: Explanation, _: "Sequence[WhyNot]") -> Contents:
-    from dpmpn.drawing.svg import draw_svg
+    from dpmpn.render.svg import draw_svg
 
     return {"explanation.svg": _encoded(draw_svg(explanation))}
 
 
 def _png(explanation: Explanation, _: "Sequence[WhyNot]") -> Contents:
-    from dpmpn.drawing.png import draw_png
+    from dpmpn.render.png import draw_png
 
     return {"explanation.png": draw_png(explanation)}
 
 
 def _html(explanation: Explanation, why_not: "Sequence[WhyNot]") -> Contents:
-    from dpmpn.drawing.page import draw_page
+    from dpmpn.render.page import draw_page
 
     return {"explanation.html": _encoded(draw_page(explanation, why_not))}
 

@@ -6,7 +6,7 @@ from dpmpn.explain.explanation import Explanation
 from dpmpn.explain.naming import ShownNames
 from dpmpn.explain.paths import Fact
 from dpmpn.explain.ways import ways_of
-from dpmpn.words import counted, listed, probability_shown
+from dpmpn.wording import counted, listed, probability_shown
 
 SHOWN_WAYS = 5
 SHOWN_KEY_FACTS = 20

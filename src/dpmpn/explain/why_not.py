@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from dpmpn.asked import Asked
+from dpmpn.ask.asked import Asked
+from dpmpn.engine.frontier import ATTENTION_FLOOR, STRATEGIES
 from dpmpn.explain.distance import NOT_CONNECTED, Levels, facts_between, tails_of
 from dpmpn.explain.flow import QueryFlow
 from dpmpn.explain.reason import Near, Reason, WhyNot
 from dpmpn.explain.rivals import Fork, Rivals, rival
-from dpmpn.model.frontier import ATTENTION_FLOOR, STRATEGIES
 
 __all__ = ["WhyNot", "why_not"]
 

@@ -1,13 +1,13 @@
 """Why a candidate is not the first answer, in a few sentences that end with what can be done about it."""
 
+from dpmpn.engine.frontier import ATTENTION_FLOOR
 from dpmpn.explain.distance import FARTHEST
 from dpmpn.explain.reason import Near, WhyNot
 from dpmpn.explain.rivals import Fork, Peak, Rival
 from dpmpn.explain.text import percent
 from dpmpn.explain.told_apart import told_apart
 from dpmpn.explain.ways import Way
-from dpmpn.model.frontier import ATTENTION_FLOOR
-from dpmpn.words import counted, listed, probability_shown
+from dpmpn.wording import counted, listed, probability_shown
 
 _SHOWN_NEAR = 3
 _WORTH_TRYING = 8  # times a limit, at most, without a word of what that costs

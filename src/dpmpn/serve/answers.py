@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi.responses import Response
 
-from dpmpn.asked import Asked
-from dpmpn.reasoner import Reasoner
+from dpmpn.ask.asked import Asked
+from dpmpn.ask.reasoner import Reasoner
 
 
 def json_answer(value: Any) -> Response:

@@ -10,7 +10,7 @@ import numpy as np
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
-from dpmpn.reasoner import Reasoner
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.serve import bodies
 from dpmpn.serve.answers import answered, json_answer
 from dpmpn.serve.asking import Asking, Ids

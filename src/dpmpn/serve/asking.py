@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
-from dpmpn.asked import Asked
-from dpmpn.reasoner import Reasoner
+from dpmpn.ask.asked import Asked
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.serve.counts import Counts
 from dpmpn.serve.problems import overloaded
 

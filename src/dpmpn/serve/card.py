@@ -7,13 +7,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from dpmpn.ask.reasoner import Reasoner
 from dpmpn.config import to_dict
 from dpmpn.errors import RunError
 from dpmpn.files import read_json
-from dpmpn.reasoner import Reasoner
-from dpmpn.run_folder import VERSIONS
 from dpmpn.serve.examples import example_questions
 from dpmpn.serve.limits import Limits
+from dpmpn.train.run_folder import VERSIONS
 
 
 def model_card(reasoner: Reasoner, run_dir: Path, limits: Limits) -> dict[str, Any]:

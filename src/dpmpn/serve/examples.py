@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmpn.reasoner import Reasoner
+from dpmpn.ask.reasoner import Reasoner
 
 _MOST = 8
 _LOOKED_AT = 2000  # facts: more would only take longer

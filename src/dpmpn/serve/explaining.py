@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.asked import Asked
+from dpmpn.ask.asked import Asked
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.serve.answers import six_digits
 from dpmpn.serve.problems import Problem

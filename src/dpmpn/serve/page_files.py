@@ -27,7 +27,7 @@ class PageFile(NamedTuple):
 def page_files() -> dict[str, PageFile]:
     """All files of the page by their names."""
     found = {}
-    shared = (files("dpmpn.drawing").joinpath("page", name) for name in _SHARED)
+    shared = (files("dpmpn.render").joinpath("page", name) for name in _SHARED)
     for file in (*files("dpmpn.serve").joinpath("page").iterdir(), *shared):
         kind = _KINDS.get(file.name[file.name.rfind(".") :])
         if file.is_file() and kind:

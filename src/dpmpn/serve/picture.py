@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.asked import Asked
+from dpmpn.ask.asked import Asked
 from dpmpn.serve.explaining import explanation_of
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ def pictured(asked: Asked, answer: int | None, full: bool) -> dict[str, Any]:
 
 def picture_of(explanation: "Explanation", full: bool) -> dict[str, Any]:
     """The picture of an explanation; in its HTML all names are escaped."""
-    from dpmpn.drawing.fragment import draw_fragment
-    from dpmpn.drawing.page_parts import answer_told
+    from dpmpn.render.fragment import draw_fragment
+    from dpmpn.render.page_parts import answer_told
 
     html, data = draw_fragment(explanation, with_full=full)
     names = explanation.graph.entities

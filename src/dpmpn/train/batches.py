@@ -6,11 +6,11 @@ import numpy as np
 
 from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph, sorted_unique
+from dpmpn.engine.batch import QueryBatch, sample_ignn_edges
+from dpmpn.engine.leaks import removed_edges
+from dpmpn.engine.targets import Targets
 from dpmpn.errors import DataError
 from dpmpn.evaluate.known import KnownAnswers
-from dpmpn.model.batch import QueryBatch, sample_ignn_edges
-from dpmpn.model.leaks import removed_edges
-from dpmpn.model.targets import Targets
 from dpmpn.ops.permutation import combine
 
 _DROPOUT = 2  # keeps the draw of hidden facts apart from others of the same seed

@@ -24,11 +24,11 @@ from torch import Tensor
 
 from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.batch import QueryBatch
+from dpmpn.engine.gradients import Gradients
+from dpmpn.engine.targets import Targets
 from dpmpn.files import write_json, write_whole
-from dpmpn.model.batch import QueryBatch
-from dpmpn.model.gradients import Gradients
-from dpmpn.model.network import AnyNetwork
-from dpmpn.model.targets import Targets
+from dpmpn.models.paper.network import AnyNetwork
 from dpmpn.train.checkpoint import named_tensors
 from dpmpn.train.tensors import write_tensors
 

@@ -16,8 +16,8 @@ from numba import njit
 from torch import Tensor
 
 from dpmpn.config import TrainingConfig
-from dpmpn.model.gradients import Gradients
-from dpmpn.model.network import AnyNetwork
+from dpmpn.engine.gradients import Gradients
+from dpmpn.models.paper.network import AnyNetwork
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7
 AVERAGED_EVERY = 10  # steps: neighbours differ so little that averaging each would only cost time

@@ -2,9 +2,9 @@
 
 from dpmpn.config import Config, ModelConfig
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.memory import memory_budget
 from dpmpn.errors import ConfigError
-from dpmpn.model.memory import memory_budget
-from dpmpn.model.network import AnyNetwork, build_network
+from dpmpn.models.paper.network import AnyNetwork, build_network
 
 _BYTES_TO_TRAIN = 4 * 4  # of each value: itself, two moments and a gradient
 

@@ -17,12 +17,11 @@ import torch
 
 from dpmpn.config import Config, to_dict
 from dpmpn.data.dataset import Dataset
+from dpmpn.engine.batch import QueryBatch
+from dpmpn.engine.engine import Engine
+from dpmpn.engine.gradients import Gradients
+from dpmpn.engine.targets import Targets
 from dpmpn.errors import DataError, RunError
-from dpmpn.model.batch import QueryBatch
-from dpmpn.model.engine import Engine
-from dpmpn.model.gradients import Gradients
-from dpmpn.model.targets import Targets
-from dpmpn.run_folder import RunFolder
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.checkpoint import (
     LoopState,
@@ -45,6 +44,7 @@ from dpmpn.train.lock import holding
 from dpmpn.train.metrics import append_line, rewind_lines, sync_lines
 from dpmpn.train.optimiser import Adam
 from dpmpn.train.placing import least_values, placed_network
+from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.schedule import learning_rate_factor
 from dpmpn.train.validation import Interrupted, Validator, training_queries
 

@@ -9,11 +9,11 @@ from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.measures.leakage import pair_keys
+from dpmpn.engine.engine import Engine
 from dpmpn.errors import RunError
 from dpmpn.evaluate.evaluator import known_answers, rank_queries
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import summarise
-from dpmpn.model.engine import Engine
 from dpmpn.train.checkpoint import Validation
 from dpmpn.train.failed_batch import HOW_TO_GO_ON, is_division_by_zero
 

@@ -1,0 +1,304 @@
+"""The Python face: fit a model on a dataset, ask it questions, measure it, save it and load it again."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmpn.ask.asked import Asked
+from dpmpn.ask.predictions import Predictions
+from dpmpn.config import Config, load_preset, with_overrides
+from dpmpn.data.dataset import SPLITS, Dataset
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.errors import ConfigError, DataError, RunError
+from dpmpn.suitable_config import suitable_config
+
+# What needs torch is imported where it is used: the command line's help need not wait for it.
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dpmpn.data.changed_graph import Changes, Facts
+    from dpmpn.engine.engine import Engine
+    from dpmpn.evaluate.known import KnownAnswers
+    from dpmpn.explain.explanation import Explanation
+    from dpmpn.explain.why_not import WhyNot
+    from dpmpn.models.paper.network import AnyNetwork
+    from dpmpn.train.run_folder import RunFolder
+    from dpmpn.train.trainer import Progress
+
+
+class Reasoner:
+    """A model that answers questions on a knowledge graph.
+
+    >>> reasoner = Reasoner().fit(load_dataset("countries"))
+    >>> reasoner.predict("Serbia", "in_subregion")
+    """
+
+    def __init__(self, config: Config | str | FilePath | None = None, **settings: Any) -> None:
+        """Take a configuration, the name or file of a preset, or none for what suits the data."""
+        self._chosen = load_preset(config) if isinstance(config, str | FilePath) else config
+        self._settings = settings
+        with_overrides(Config(), settings)  # a wrong one is refused here, not after the data was read
+        self._run: RunFolder | None = None
+        self._dataset: Dataset | None = None
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        # Of the training, where it reasons on another graph since.
+        self._trained: tuple[AnyNetwork, KnowledgeGraph] | None = None
+        self.changes: Changes | None = None  # what the last `with_facts` did
+
+    @classmethod
+    def load(cls, run_dir: str | FilePath, **settings: Any) -> "Reasoner":
+        """Load the best model of a run folder; settings such as the horizon for asking may be changed."""
+        from dpmpn.train.run_folder import RunFolder
+
+        run = RunFolder.open(FilePath(run_dir))
+        reasoner = cls(run.config, **settings)
+        reasoner._run = run
+        return reasoner
+
+    def fit(
+        self,
+        dataset: Dataset,
+        out: str | FilePath | None = None,
+        progress: "Callable[[Progress], None] | None" = None,
+    ) -> "Reasoner":
+        """Train on a dataset; the run folder is `out`, or a temporary one that `save` can copy."""
+        from dpmpn.train.run_folder import RunFolder
+        from dpmpn.train.trainer import train
+
+        config = self._chosen
+        if config is None:
+            config = suitable_config(dataset, self._settings.get("model"))[0]
+        config = with_overrides(config, self._settings)
+        if out is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="dpmpn-")
+            out = FilePath(self._temporary.name) / "run"
+        run = RunFolder.create(FilePath(out), dataset, config)
+        train(run, dataset, config, progress=progress)
+        self._forget()
+        self._run, self._dataset, self._trained, self.changes = run, dataset, None, None
+        return self
+
+    def with_facts(self, add: "Facts" = (), remove: "Facts" = ()) -> "Reasoner":
+        """The same model on a graph with more or fewer facts, without training; this reasoner stays as it is.
+
+        Facts are tuples of names, a file or a data frame. Entities may be new, relations may not. Answers say how
+        much of their attention came through entities the model was not trained on.
+        """
+        from dpmpn.data.changed_graph import changed_dataset
+
+        trained = self._trained or (self.engine.network, self.graph)
+        changed = copy(self)
+        changed._forget()
+        changed._dataset, changed.changes = changed_dataset(self.dataset, add, remove)
+        changed._trained = trained
+        return changed
+
+    def on(self, dataset: Dataset) -> "Reasoner":
+        """The same model asked on another graph, of the same relations but of any entities, without training.
+
+        Relations are matched by name. The model must have no parameters of single entities, as those trained with
+        `model="strong"`. This reasoner stays as it is.
+        """
+        from dpmpn.data.same_relations import with_relations_of
+
+        network, graph = trained = self._trained or (self.engine.network, self.graph)
+        if n_rows := len(network.entities):
+            raise ConfigError(
+                f"this model learnt a vector for each of {n_rows:,} entities and has none for those of "
+                f"'{dataset.name}'; train one that learns relations alone, with --model strong"
+            )
+        other = copy(self)
+        other._forget()
+        other._dataset, other.changes = with_relations_of(dataset, graph), None
+        other._trained = trained
+        return other
+
+    def with_labels(self, labels: "str | FilePath | pl.DataFrame") -> "Reasoner":
+        """The same model with what its entities and relations are called, from a file as `dpmpn import` takes it."""
+        from dpmpn.data.importing.label_files import read_labels
+
+        frame = read_labels(labels) if isinstance(labels, str | FilePath) else labels
+        labelled = copy(self)
+        labelled._forget()
+        labelled._dataset = replace(self.dataset, graph=self.graph.labelled(frame))
+        return labelled
+
+    def predict(
+        self, head: str, relation: str, top: int = 10, inverse: bool = False, new: bool = False
+    ) -> Predictions:
+        """Answer <head, relation, ?>; or, with `inverse`, <?, relation, head>.
+
+        Answers the graph states already are marked as known, and those of validation or test as held out; `new`
+        leaves out both.
+        """
+        return self._ask(head, relation, inverse).answers(top, new)
+
+    def question_ids(self, head: str, relation: str, inverse: bool = False) -> tuple[int, int, bool]:
+        """A question as ids: the entity to start from, the relation to ask, and whether that is asked backwards."""
+        source = self.graph.entities.id(head)
+        asked = self.graph.relation_names.id(relation, "relation", self.graph.n_forward)
+        if inverse:
+            asked = int(self.graph.inverse[asked])
+            if asked < 0:
+                raise DataError(
+                    f"relation '{relation}' has no inverse in this graph, so its head cannot be asked"
+                )
+        return source, asked, inverse
+
+    def ask(self, questions: Sequence[tuple[int, int, bool]], traced: bool = True) -> list[Asked]:
+        """Ask questions, given as ids, together: what each reached does not depend on the others, to six digits.
+
+        One question costs no more with its trace than without; of many, answers that need no reasons come sooner.
+        """
+        from dpmpn.models.paper.unseen import through_unseen
+
+        heads, relations = (np.array([question[i] for question in questions], np.int64) for i in range(2))
+        batch = self.engine.asking_batch(heads, relations)
+        traced = traced or self.unseen is not None
+        answer, trace = self.engine.trace(batch) if traced else (self.engine.answer(batch), None)
+        attention = answer.attention.detach().cpu().numpy()
+        through = np.zeros(len(attention))
+        if self.unseen is not None and trace is not None:
+            through = through_unseen(answer, trace, self.unseen)
+        horizon, found = self.config.asking_horizon(), []
+        for query, (head, relation, inverse) in enumerate(questions):
+            reached = np.arange(*answer.offsets[query : query + 2])
+            order = reached[np.argsort(-attention[reached], kind="stable")]
+            order = order[attention[order] > 0]
+            found.append(
+                Asked(
+                    self.graph, horizon, head, relation, inverse,
+                    answer.nodes[order], attention[order], through[order], trace,
+                    {split: self._answers_of(split, head, relation) for split in SPLITS}, query,
+                    None if answer.prior is None else answer.prior[order],
+                )
+            )  # fmt: skip
+        return found
+
+    def explain(
+        self, head: str, relation: str, answer: str | None = None, inverse: bool = False
+    ) -> "Explanation":
+        """Why <head, relation, ?>, or with `inverse` <?, relation, head>, has an answer, the first if none is named."""
+        return self._ask(head, relation, inverse).explain(answer)
+
+    def why_not(self, head: str, relation: str, candidate: str, inverse: bool = False) -> "WhyNot":
+        """Where the attention of an entity that is not the first answer was lost."""
+        return self._ask(head, relation, inverse).why_not(candidate)
+
+    def evaluate(
+        self,
+        split: str = "test",
+        per_relation: bool = False,
+        limit: int | None = None,
+        progress: Callable[..., None] | None = None,
+    ) -> dict[str, Any]:
+        """Filtered ranking metrics on a split, as fractions; `limit` takes only so many of its queries."""
+        from dpmpn.evaluate.evaluator import evaluate
+
+        try:
+            report = evaluate(
+                self.engine, self.dataset, split, per_relation=per_relation, limit=limit, progress=progress
+            )
+        finally:
+            self.engine.close()
+        return {**report, "coverage": report["both"]["coverage"]}
+
+    def save(self, folder: str | FilePath) -> None:
+        """Copy the run folder; `Reasoner.load` reads it on any machine."""
+        folder = FilePath(folder)
+        if folder.exists():
+            raise RunError(f"{folder}: exists already; choose another folder or remove this one first")
+        if self._trained is not None:
+            raise RunError(
+                "a reasoner made by on or with_facts cannot be saved; save the one it was made from and keep the facts"
+            )
+        shutil.copytree(self._fitted().path, folder)
+
+    @property
+    def config(self) -> Config:
+        """The whole configuration the model was trained with, with the settings given for asking."""
+        return with_overrides(self._fitted().config, self._settings)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The dataset the model was trained on, with the facts changed since; or the one it is asked on."""
+        return self._dataset if self._dataset is not None else self._fitted().dataset()
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The graph the model reasons on."""
+        return self.dataset.graph
+
+    @cached_property
+    def engine(self) -> "Engine":
+        """The trained network on its graph."""
+        from dpmpn.engine.engine import Engine
+
+        # The device a run was trained on may not be here: asking is on the CPU unless told otherwise.
+        config = self.config.replace(device=self._settings.get("device", "cpu"))
+        return Engine(self._network(config.run.device), self.graph, config)
+
+    @cached_property
+    def unseen(self) -> np.ndarray | None:
+        """Which entities the model was not trained on; None where none of them has an edge in the graph.
+
+        None, too, for a model that learnt nothing of single entities.
+        """
+        from dpmpn.models.paper.unseen import unseen_entities
+
+        if self._trained is None or not len(self._trained[0].entities):
+            return None
+        unseen = unseen_entities(self._trained[1], self.graph)
+        return unseen if (unseen & ~unseen_entities(self.graph, self.graph)).any() else None
+
+    @cached_property
+    def stated(self) -> "dict[str, KnownAnswers]":
+        """The answers that each split states, in both directions; once it is made, questions are quicker."""
+        from dpmpn.evaluate.known import KnownAnswers
+
+        splits = {split: self.graph.either_way(self.dataset.split(split)) for split in SPLITS}
+        return {split: KnownAnswers.from_triples(triples) for split, triples in splits.items()}
+
+    def _network(self, device: str) -> "AnyNetwork":
+        from dpmpn.models.paper.unseen import extended_network
+
+        if self._trained is not None:
+            return extended_network(*self._trained, self.graph)
+        return _placed(self._fitted().network("best"), device)
+
+    def _ask(self, head: str, relation: str, inverse: bool) -> Asked:
+        return self.ask([self.question_ids(head, relation, inverse)])[0]
+
+    def _fitted(self) -> "RunFolder":
+        if self._run is None:
+            raise RunError("this reasoner has not been trained; call fit, or Reasoner.load on a run folder")
+        return self._run
+
+    def _forget(self) -> None:
+        """Drop what was read from an earlier run."""
+        for name in ("dataset", "engine", "stated", "unseen"):
+            self.__dict__.pop(name, None)
+
+    def _answers_of(self, split: str, head: int, relation: int) -> np.ndarray:
+        """The answers a split states, whichever way round; for one question no index is worth its making."""
+        if "stated" in self.__dict__:
+            return self.stated[split].lookup(np.array([head]), np.array([relation]))[1]
+        triples, inverse = self.dataset.split(split), int(self.graph.inverse[relation])
+        forward = triples[(triples[:, 0] == head) & (triples[:, 1] == relation), 2]
+        if inverse < 0:
+            return forward
+        return np.concatenate([forward, triples[(triples[:, 2] == head) & (triples[:, 1] == inverse), 0]])
+
+
+def _placed(network: "AnyNetwork", device: str) -> "AnyNetwork":
+    try:
+        return network.to(device)
+    except (RuntimeError, AssertionError) as error:  # how PyTorch says that a device is not there
+        raise ConfigError(f"device '{device}' cannot be used here; use --device cpu") from error

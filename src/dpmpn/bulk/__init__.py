@@ -1,1 +1,0 @@
-"""Work of thousands of questions: read from files, answered in parts that survive a kill, written as tables."""

@@ -1,0 +1,162 @@
+"""Runs batches of queries through a network: split between cores and within memory, with the same result."""
+
+import os
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+from dpmpn.config import Config, Horizon
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.answer import Answer
+from dpmpn.engine.batch import NO_EDGES, QueryBatch, SampledEdges, asking_edges, query_keys
+from dpmpn.engine.gradients import Gradients, sum_gradients
+from dpmpn.engine.heap import keep_freed_memory
+from dpmpn.engine.memory import memory_budget, queries_within
+from dpmpn.engine.targets import Targets
+from dpmpn.engine.trace import ReasoningTrace
+from dpmpn.engine.usage import Usage, process_usage
+from dpmpn.engine.workers import Workers
+from dpmpn.models.paper.network import AnyNetwork
+from dpmpn.models.paper.parts import computer_for, join_answers
+
+_Result = TypeVar("_Result")
+_WORTH_SPLITTING = 8  # queries: a smaller batch is answered sooner by one core than by two
+
+_OWN_SHARE = (
+    0.92  # of a worker's part: this process also prepares batches, adds up gradients and updates parameters
+)
+
+
+class Engine:
+    """A network on a graph, ready to answer batches of queries and to be trained on them."""
+
+    def __init__(
+        self, network: AnyNetwork, graph: KnowledgeGraph, config: Config, reference: bool = False
+    ) -> None:
+        self.network, self.graph, self.config = network, graph, config
+        reference = reference or network.entities.device.type != "cpu"
+        if not reference:
+            keep_freed_memory()
+        can_share = hasattr(os, "memfd_create")  # Linux; elsewhere this process works alone
+        self.threads = config.run.threads or os.cpu_count() or 1 if can_share and not reference else 1
+        self._computer = computer_for(network, graph, reference)
+        self._workers: Workers | None = None
+        self._fitting: dict[tuple[Horizon, bool], int] = {}  # queries of a part
+        self._asking_edges = self._ignn_edges(NO_EDGES)
+
+    def asking_batch(
+        self, heads: np.ndarray, relations: np.ndarray, removed: np.ndarray = NO_EDGES
+    ) -> QueryBatch:
+        """Queries on the graph without the removed edges, sampled the same way whenever they are asked."""
+        heads = np.ascontiguousarray(heads, np.int32)
+        relations = np.ascontiguousarray(relations, np.int64)
+        keys = query_keys(self.config.run.seed, heads, relations)
+        edges = self._asking_edges if not len(removed) else self._ignn_edges(removed)
+        return QueryBatch(heads, relations, keys, removed, edges)
+
+    def answer(self, batch: QueryBatch, horizon: Horizon | None = None) -> Answer:
+        """The final attention of every query, nodes ascending within a query."""
+        if not len(batch):
+            return Answer(np.zeros(1, np.int64), np.empty(0, np.int32), self.network.entities.new_empty(0))
+        return join_answers(self._run(batch, horizon or self.config.asking_horizon(), None))
+
+    def trace(self, batch: QueryBatch, horizon: Horizon | None = None) -> tuple[Answer, ReasoningTrace]:
+        """The answer together with what each step attended from, sampled and attended to."""
+        trace = ReasoningTrace(batch.heads, batch.relations)
+        horizon = horizon or self.config.asking_horizon()
+        answer = self._on_one_core(self._computer.answer, batch, horizon, trace)
+        return join_answers([answer]), trace
+
+    def gradients(self, batch: QueryBatch, targets: Targets) -> Gradients:
+        """The mean loss over all targets of the batch, as its model defines it, and its gradients."""
+        (found,) = self._run(batch, self.config.horizon, targets)
+        return found
+
+    def usage(self) -> Usage:
+        """CPU seconds and peak memory of this process and its workers so far."""
+        return process_usage([os.getpid(), *(self._workers.pids() if self._workers else [])])
+
+    def close(self) -> None:
+        """End the worker processes; they start again when needed."""
+        if self._workers is not None:
+            self._workers.close()
+            self._workers = None
+
+    def _ignn_edges(self, removed: np.ndarray) -> tuple[SampledEdges, ...]:
+        model = self.config.model
+        return asking_edges(
+            self.graph, removed, self.config.run.seed, model.ignn_steps, model.max_sampling_per_step
+        )
+
+    def _run(self, batch: QueryBatch, horizon: Horizon, targets: Targets | None) -> list[Any]:
+        parts = self._parts(batch, horizon, targets is not None)
+        if len(parts) > 1 and self.threads > 1 and self._workers is None:
+            self._workers = Workers(self.network, self.graph, self.threads - 1)
+        try:
+            return self._on_one_core(self._run_parts, batch, parts, horizon, targets)
+        except BaseException:
+            self.close()  # a reply left unread would be taken for the next batch's
+            raise
+
+    def _on_one_core(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Run with one thread inside operations: other cores have parts of their own, and small products gain nothing.
+
+        The reference is left as PyTorch would run it.
+        """
+        intra_op = torch.get_num_threads()
+        if not self._computer.reference:
+            torch.set_num_threads(1)
+        try:
+            return work(*arguments)
+        finally:
+            torch.set_num_threads(intra_op)
+
+    def _run_parts(
+        self, batch: QueryBatch, parts: list[slice], horizon: Horizon, targets: Targets | None
+    ) -> list[Any]:
+        """Results of the parts in order, or the sum of their gradients.
+
+        Each round has one part for this process and one for each worker.
+        """
+        results: list[Any] = []
+        workers = self._workers
+        n_workers = 0 if workers is None else len(workers)
+        n_targets = 0 if targets is None else len(targets.entities)
+        while parts:
+            mine, theirs, parts = parts[0], parts[1 : 1 + n_workers], parts[1 + n_workers :]
+            if workers is not None:
+                for worker, rows in enumerate(theirs):
+                    part_targets = None if targets is None else targets.part(rows)
+                    workers.start(worker, batch.part(rows), horizon, part_targets, n_targets)
+            if targets is None:
+                results.append(self._computer.answer(batch.part(mine), horizon))
+            else:
+                own = batch.part(mine), targets.part(mine)
+                results.append(self._computer.gradients(*own, horizon, n_targets))
+            if workers is not None:
+                reply = workers.answer if targets is None else workers.gradients
+                results += [reply(worker) for worker in range(len(theirs))]
+            if targets is not None:
+                results = [sum_gradients(results)]  # the next round overwrites those of the workers
+        return results
+
+    def _parts(self, batch: QueryBatch, horizon: Horizon, training: bool) -> list[slice]:
+        """Parts of a batch: one for each core, or more where the memory budget asks for it."""
+        if (horizon, training) not in self._fitting:  # looks at every node's degree, so only once
+            budget = memory_budget(self.config.run.memory_budget_mb) // self.threads
+            self._fitting[horizon, training] = queries_within(
+                budget, self.graph, self.config.model, horizon, training
+            )
+        fitting = self._fitting[horizon, training]
+        n_parts = self.threads if len(batch) >= _WORTH_SPLITTING else 1
+        if len(batch) > fitting * n_parts:
+            n_parts = -(-len(batch) // fitting)
+            n_parts = -(-n_parts // self.threads) * self.threads  # so that no core waits in the last round
+        shares = np.ones(n_parts)
+        if n_parts == self.threads and 1.1 * len(batch) < fitting * n_parts:
+            shares[0] = _OWN_SHARE
+        edges = np.concatenate([[0], shares.cumsum() / shares.sum() * len(batch)]).round().astype(int)
+        return [slice(a, b) for a, b in pairwise(edges) if b > a]

@@ -1,0 +1,183 @@
+"""Sums up what tests of explanations showed, as plain values with their uncertainty."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpmpn.ask.reasoner import Reasoner
+from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
+from dpmpn.explain_eval.asking import Outcome
+from dpmpn.explain_eval.evidence import KINDS
+from dpmpn.explain_eval.predictions import CURVE, EvidenceTest, Measured, Sample, measure_predictions
+
+_RESAMPLES = 1000
+_FEWEST = 10  # values that an interval is given for
+_ALIKE = 1e-9  # apart, or less: rounding makes as much of a difference
+_Z = 1.959964  # the normal distribution has 95 % within so many standard deviations
+
+GROUPS: dict[str, Callable[[Measured], bool]] = {
+    "all": lambda one: True,
+    "right": lambda one: one.right,
+    "right_and_new": lambda one: one.right and not one.known,
+    "sure": lambda one: one.before.probability > 0.5,
+}
+
+
+def measure_explanations(
+    reasoner: Reasoner,
+    split: str = "test",
+    sample: int | None = 200,
+    seed: int = 0,
+    *,
+    answers: str = "first",
+    kept_paths: int = KEPT_PATHS,
+    kept_share: float = KEPT_SHARE,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """How necessary and how sufficient the facts of explanations are, against random ones and shortest paths."""
+    started = time.perf_counter()
+    tested = measure_predictions(
+        reasoner,
+        split,
+        sample,
+        seed,
+        answers=answers,
+        most_paths=kept_paths,
+        enough=kept_share,
+        progress=progress,
+    )
+    return {
+        "dataset": reasoner.dataset.name,
+        "split": split,
+        "seed": seed,
+        "answers": answers,
+        "kept_paths": kept_paths,
+        "kept_share": kept_share,
+        **summarise(tested),
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def summarise(sample: Sample) -> dict[str, Any]:
+    """The measures of all predictions, of right ones, of right ones the graph did not state, and of sure ones."""
+    groups = {name: [one for one in sample.measured if belongs(one)] for name, belongs in GROUPS.items()}
+    return {
+        "questions": sample.of_questions,
+        "asked": sample.questions,
+        "head_without_facts": sample.without_facts,
+        "not_reached": sample.unreached,
+        "head_was_the_answer": sample.stayed,
+        "groups": {name: _group(chosen) for name, chosen in groups.items()},
+    }
+
+
+def estimate(
+    values: Sequence[float] | np.ndarray, of: Sequence[float] | np.ndarray | None = None
+) -> dict[str, float | None] | None:
+    """The mean, or its part of another mean, with the ends of a 95 % interval; None where there are no values.
+
+    A part of means, unlike a mean of parts, is not ruled by the few answers that had next to nothing to lose. The
+    interval is Wilson's where values are true or false, else of a bootstrap. Few values have none, and neither have
+    numbers that are all alike: a bootstrap would take them for certain.
+    """
+    values = np.asarray(values)
+    if not len(values):
+        return None
+    is_share = values.dtype == bool
+    values = values.astype(np.float64)
+    whole = np.ones_like(values) if of is None else np.asarray(of, np.float64)
+    low: float | None = None
+    high: float | None = None
+    if len(values) >= _FEWEST:
+        low, high = _wilson(values) if is_share else _bootstrap(values, whole)
+    return {"mean": float(values.mean() / whole.mean()), "low": low, "high": high}
+
+
+def _wilson(values: np.ndarray) -> tuple[float, float]:
+    """The shares of true values p' that the share p of n values does not speak against: |p - p'| <= z √(p'(1-p')/n)."""
+    n, share = len(values), float(values.mean())
+    centre = share + _Z**2 / (2 * n)
+    reach = _Z * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
+    low, high = ((centre + end) / (1 + _Z**2 / n) for end in (-reach, reach))
+    return max(low, 0.0), min(high, 1.0)
+
+
+def _bootstrap(values: np.ndarray, whole: np.ndarray) -> tuple[float, float] | tuple[None, None]:
+    """Between what ends are 95 % of the means of samples with replacement; none where these are all alike."""
+    rows = np.random.default_rng(0).integers(len(values), size=(_RESAMPLES, len(values)))
+    means = values[rows].mean(1) / whole[rows].mean(1)
+    if np.ptp(means) < _ALIKE:
+        return None, None
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _group(chosen: list[Measured]) -> dict[str, Any]:
+    return {
+        "predictions": len(chosen),
+        "probability": estimate([one.before.probability for one in chosen]),
+        "full_facts": estimate([one.full_facts for one in chosen]),
+        "paths": estimate([one.paths for one in chosen]),
+        "kept_share": estimate([one.kept_share for one in chosen]),
+        "isolated": _lost(chosen, [one.isolated for one in chosen]),
+        "evidence": {
+            kind: {
+                **_tests(chosen, [one.evidence[kind] for one in chosen]),
+                "hdr_at_5": estimate([one.few_paths[kind].rank > one.before.rank for one in chosen]),
+                "hdr_at_5_facts": estimate([one.few_facts[kind] for one in chosen]),
+            }
+            for kind in KINDS
+        },
+        "curve": [
+            *(
+                {"paths": paths, **_tests(chosen, [one.curve[i] for one in chosen])}
+                for i, paths in enumerate(CURVE)
+            ),
+            {"paths": "all", **_tests(chosen, [one.evidence["explanation"] for one in chosen])},
+        ],
+    }
+
+
+def _tests(chosen: list[Measured], tests: list[EvidenceTest]) -> dict[str, Any]:
+    """The measures of one kind of evidence, one test for each prediction."""
+    before = np.array([one.before.probability for one in chosen])
+    alone = np.array([test.alone.probability for test in tests])
+    facts = np.array([test.n_facts for test in tests])
+    ranks = np.array([one.before.rank for one in chosen])
+    return {
+        "facts": estimate(facts),
+        "sparsity": estimate(1 - facts / np.array([one.full_facts for one in chosen])),
+        "necessity": {
+            **_lost(chosen, [test.without for test in tests]),
+            **_ranks([test.without.rank for test in tests]),
+        },
+        "sufficiency": {
+            "fidelity_minus": estimate(before - alone),
+            "fidelity_minus_cut_at_0": estimate(np.maximum(before - alone, 0)),
+            "rank_kept": estimate(np.array([test.alone.rank for test in tests]) <= ranks),
+            **_ranks([test.alone.rank for test in tests]),
+        },
+    }
+
+
+def _lost(chosen: list[Measured], without: list[Outcome]) -> dict[str, Any]:
+    """What the answers lost when the questions were asked without some facts."""
+    before = np.array([one.before.probability for one in chosen])
+    lost = before - np.array([one.probability for one in without])
+    ranks = np.array([one.before.rank for one in chosen])
+    return {
+        "fidelity_plus": estimate(lost),
+        "probability_lost": estimate(lost, of=before),
+        "rank_worse": estimate(np.array([one.rank for one in without]) > ranks),
+    }
+
+
+def _ranks(ranks: list[float]) -> dict[str, Any]:
+    """The ranks of the answers."""
+    return {
+        "median_rank": float(np.median(ranks)) if ranks else None,
+        "mean_reciprocal_rank": estimate([1 / rank for rank in ranks]),
+    }

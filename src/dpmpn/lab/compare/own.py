@@ -1,0 +1,110 @@
+"""This project's own models as contestants: the same engine and optimiser as `dpmpn train`, batch by batch."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from torch import Tensor
+
+from dpmpn.config import Config
+from dpmpn.data.dataset import Dataset
+from dpmpn.engine.engine import Engine
+from dpmpn.errors import RunError
+from dpmpn.evaluate.evaluator import rank_queries
+from dpmpn.evaluate.known import KnownAnswers
+from dpmpn.evaluate.ranking import Ranks
+from dpmpn.lab.compare.contestant import Tick
+from dpmpn.train.batches import TrainingQueries
+from dpmpn.train.failed_batch import is_division_by_zero, is_finite
+from dpmpn.train.optimiser import Adam
+from dpmpn.train.placing import placed_network
+from dpmpn.train.schedule import learning_rate_factor
+
+
+class OwnModel:
+    """A network on the training graph; asked with the horizon for asking.
+
+    A learning rate that falls must know the end of the run: it is foreseen from the seconds of the budget and the speed
+    so far. Without a budget the learning rate stays as it is.
+    """
+
+    def __init__(self, dataset: Dataset, config: Config, budget_seconds: float | None = None) -> None:
+        self.config, self.position, self.budget_seconds = config, 0, budget_seconds
+        self.seconds = 0.0  # of training
+        self.queries = TrainingQueries(dataset.graph, dataset.queries("train"), config)
+        self.network = placed_network(dataset.graph, config)
+        self.optimiser = Adam(self.network, config.training)
+        self.engine = Engine(self.network, dataset.graph, config)
+
+    @property
+    def n_parameters(self) -> int:
+        """Trainable numbers."""
+        return sum(parameter.numel() for parameter in self.network.parameters())
+
+    @property
+    def epoch_queries(self) -> int:
+        """Training queries of an epoch."""
+        return len(self.queries)
+
+    def train_batch(self) -> int:
+        """Learn from the next queries of a random order; how many there were."""
+        started, training = time.perf_counter(), self.config.training
+        batch, targets = self.queries.at(self.position, training.batch_size)
+        with self._failing_in_words():
+            gradients = self.engine.gradients(batch, targets)
+        if not is_finite(gradients):
+            raise self._failure("the loss or its gradient is not finite")
+        factor = learning_rate_factor(
+            training.schedule, self.position, self._foreseen_queries(), training.batch_size
+        )
+        self.optimiser.step(gradients, factor)
+        self.position += len(batch)
+        self.seconds += time.perf_counter() - started
+        return len(batch)
+
+    def _foreseen_queries(self) -> int | None:
+        """How many queries the whole budget will have had, at the speed so far."""
+        if self.budget_seconds is None or not self.position:
+            return None
+        left = max(0.0, self.budget_seconds - self.seconds)
+        return self.position + round(left * self.position / self.seconds)
+
+    def rank(self, queries: np.ndarray, known: KnownAnswers, progress: Tick) -> Ranks:
+        """Filtered ranks among all entities; those that no attention reached tie behind the others."""
+        with self._failing_in_words(), self.optimiser.averaged():
+            return rank_queries(self.engine, known, queries, progress=progress)
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of everything that was learnt, as it is asked: averages, where weights are averaged."""
+        with self.optimiser.averaged():
+            return {name: value.clone() for name, value in self.network.state_dict().items()}
+
+    def restore(self, weights: dict[str, Tensor]) -> None:
+        """Go back to a copy of the weights."""
+        self.network.load_state_dict(weights)
+        for name, average in self.optimiser.average.items():
+            average.copy_(weights[name])
+
+    def cpu_seconds(self) -> float:
+        """Processor time of this process and the engine's workers."""
+        return self.engine.usage().cpu_seconds
+
+    def close(self) -> None:
+        """End the engine's workers."""
+        self.engine.close()
+
+    @contextmanager
+    def _failing_in_words(self) -> Iterator[None]:
+        """With weights far too large a softmax of attention divides by zero."""
+        try:
+            yield
+        except (ZeroDivisionError, RuntimeError) as error:
+            if not is_division_by_zero(error):
+                raise
+            raise self._failure("attention cannot be computed") from error
+
+    def _failure(self, what: str) -> RunError:
+        return RunError(
+            f"{what} after {self.position:,} queries: the weights have run away; try another --seed"
+        )

@@ -1,0 +1,158 @@
+"""The result of a comparison as files: everything as JSON, the table as CSV and Markdown, the curves as a drawing."""
+
+import csv
+import io
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dpmpn.files import write_json, write_text
+from dpmpn.lab.compare.plot import draw_curves
+from dpmpn.lab.compare.race import MARKS
+from dpmpn.lab.figures.markdown import percent, table
+from dpmpn.lab.figures.published import PublishedRow, published_rows
+
+NAME = "compare"
+_LATE = 1.1  # minutes of a validation over those of its mark: a batch may take long
+_UNEQUAL = 1.1  # busy cores of one model over those of another
+_FORMAT, _VERSION = "dpmpn-compare", 1
+METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
+_WITHOUT_LIBRARY = (
+    "neurallp",
+    "minerva",
+    "mwalk",
+    "deeppath",
+)  # no kept implementation could be trained here
+
+
+def write_report(out: Path, conditions: dict[str, Any], models: list[dict[str, Any]]) -> dict[str, Any]:
+    """Write compare.json, .csv, .md, .svg and .png; what the first holds."""
+    published = _published(conditions["dataset"])
+    report = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "conditions": conditions,
+        "models": [_plain(model) for model in models],
+        "published": [asdict(row) for row in published],
+    }
+    write_json(out / f"{NAME}.json", report)
+    write_text(out / f"{NAME}.csv", _csv(models, published))
+    write_text(out / f"{NAME}.md", markdown(conditions, models, published))
+    draw_curves(conditions, models, out / NAME)
+    return report
+
+
+def markdown(conditions: dict[str, Any], models: list[dict[str, Any]], published: list[PublishedRow]) -> str:
+    """The table, best MRR first, then published figures; and the sentence that says how it was made."""
+    marks = [mark for mark in MARKS if mark <= conditions["budget_minutes"]]
+    columns = ["model", *METRICS.values(), "MRR, ties worst to best"]
+    columns += [f"validation MRR, {mark} min" for mark in marks] + ["parameters", "epochs", "queries/s"]
+    rows = [_row(model, marks) for model in by_mrr(models)]
+    rows += [
+        [f"{row.system} (published)", *map(row.shown, METRICS), *["-"] * (6 + len(marks)), row.source]
+        for row in published
+    ]
+    return (
+        f"# {conditions['dataset']}: models trained for {conditions['budget_minutes']:g} minutes each\n\n"
+        f"{_how(conditions, models)}\n\n"
+        + table([*columns, "minutes", "busy cores", "figures"], rows, words=("figures",))
+    )
+
+
+def by_mrr(models: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Models with the best test MRR first."""
+    return sorted(models, key=lambda model: -model["result"]["test"]["both"]["realistic"]["mrr"])
+
+
+def _how(conditions: dict[str, Any], models: list[dict[str, Any]]) -> str:
+    test, threads = conditions["test"], conditions["threads"]
+    counts = sorted({len(model["result"]["curve"]) for model in models})
+    validations = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+    return (
+        f"Whole test set: {test:,} triples asked in both directions, filtered ranks, ties at the mean of their places, "
+        f"in percent. Training on {threads} thread{'s' * (threads != 1)}, seed {conditions['seed']}; the best of "
+        f"{validations} validation{'s' * (counts[-1] > 1)} is tested, and no clock runs while a model is measured."
+        f"{_unequal(models)}"
+    )
+
+
+def _unequal(models: list[dict[str, Any]]) -> str:
+    """A warning where the models did not have the machine alike."""
+    by_cores = sorted(models, key=_busy_cores)
+    least, most = by_cores[0], by_cores[-1]
+    if _busy_cores(most) <= _UNEQUAL * _busy_cores(least):
+        return ""
+    return (
+        f" **Busy cores differ**, from {_busy_cores(least):.2f} ({least['label']}) to {_busy_cores(most):.2f} "
+        f"({most['label']}): something else used the machine, or a model does not keep its threads busy."
+    )
+
+
+def _busy_cores(model: dict[str, Any]) -> float:
+    """Processor seconds for each second of training."""
+    return float(model["result"]["cpu_seconds"] / model["result"]["seconds"])
+
+
+def at_mark(model: dict[str, Any], minutes: float) -> float | None:
+    """Validation MRR after so many minutes of training; None where the model was not validated then."""
+    near = (point for point in model["result"]["curve"] if 1 <= point["seconds"] / (60 * minutes) < _LATE)
+    return next((point["mrr"] for point in near), None)
+
+
+def _row(model: dict[str, Any], marks: list[int]) -> list[str]:
+    result, both = model["result"], model["result"]["test"]["both"]
+    label = f"**{model['label']}**" if model["is_own"] else model["label"]
+    return [
+        label,
+        *(percent(both["realistic"][metric]) for metric in METRICS),
+        f"{percent(both['pessimistic']['mrr'])} to {percent(both['optimistic']['mrr'])}",
+        *(percent(at_mark(model, mark)) for mark in marks),
+        f"{result['parameters']:,}",
+        f"{result['epochs']:.3g}",
+        f"{result['queries_per_s']:,.0f}",
+        f"{result['seconds'] / 60:.1f}",
+        f"{_busy_cores(model):.2f}",
+        "trained here",
+    ]
+
+
+def _csv(models: list[dict[str, Any]], published: list[PublishedRow]) -> str:
+    """One line a model; scores in percent."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    numbers = (
+        "parameters",
+        "epochs",
+        "queries_per_s",
+        "seconds",
+        "cpu_seconds",
+        "busy_cores",
+        "validation_mrr",
+    )
+    marked = [f"validation_mrr_{mark}_min" for mark in MARKS]
+    writer.writerow(["model", *METRICS, *numbers, *marked, "figures"])
+    for model in by_mrr(models):
+        result = model["result"]
+        scores = [f"{100 * result['test']['both']['realistic'][metric]:.2f}" for metric in METRICS]
+        values = [f"{result[key]:.6g}" if key != "parameters" else result[key] for key in numbers[:-2]]
+        values += [f"{_busy_cores(model):.3f}", f"{100 * result['best']['mrr']:.2f}"]
+        values += ["" if (mrr := at_mark(model, mark)) is None else f"{100 * mrr:.2f}" for mark in MARKS]
+        writer.writerow([model["name"], *scores, *values, "trained here"])
+    for row in published:
+        scores = ["" if (value := getattr(row, metric)) is None else f"{value:.2f}" for metric in METRICS]
+        writer.writerow([row.system, *scores, *[""] * (len(numbers) + len(marked)), row.source])
+    return text.getvalue()
+
+
+def _published(dataset: str) -> list[PublishedRow]:
+    """Figures of systems that cannot be trained here, as their papers give them."""
+    return [
+        row
+        for row in published_rows(dataset)
+        if "".join(filter(str.isalnum, row.system.lower())) in _WITHOUT_LIBRARY
+    ]
+
+
+def _plain(model: dict[str, Any]) -> dict[str, Any]:
+    """A model's file without what the report says once."""
+    return {key: value for key, value in model.items() if key not in ("format", "version", "conditions")}

@@ -1,0 +1,335 @@
+"""What each part of the stronger model brings: all of it, and with one change at a time."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from statistics import mean, stdev
+from typing import TYPE_CHECKING, Any
+
+from dpmpn.config import AskingConfig, Config, with_overrides
+from dpmpn.data.dataset import Dataset
+from dpmpn.lab.figures.markdown import mean_std, table
+from dpmpn.lab.reproduce.analysis import DATASETS, run_label, training_rate
+from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
+from dpmpn.lab.reproduce.planning import (
+    length_told,
+    n_parameters,
+    piece_seconds,
+    planned,
+    planned_queries,
+    queries_of_an_epoch,
+    runs_told,
+)
+from dpmpn.lab.reproduce.settings import QUICK_DATASET, config_for, dataset_named, training_seconds
+from dpmpn.lab.reproduce.strong import model_label
+
+if TYPE_CHECKING:
+    from dpmpn.lab.reproduce.workshop import Workshop
+
+WHOLE = "whole"
+_N1, _ASK_N1 = "max_attending_from_per_step", "ask_attending_from_per_step"
+_N3, _ASK_N3, _EVERYONE = "max_attending_to_per_step", "ask_attending_to_per_step", 100_000
+_TRAINED = {_ASK_N1: _N1, _ASK_N3: _N3}
+_AVERAGE = 0.998  # of weights, where the whole model has none
+_JOINT, _PER_RELATION, _DROPPED = 8, 10, 0.3  # where the whole model has none
+_ASKED = 1_500  # validation facts: what to keep of a model is not chosen on test facts
+
+
+@dataclass(frozen=True)
+class Change:
+    """The whole model with something changed, and why one would want to know."""
+
+    name: str
+    reason: str
+    settings: Callable[[Config], dict[str, Any]]  # what becomes of the whole model's
+    kind: str = "strong"  # the model whose settings are changed
+    is_trained: bool = True  # or the whole model's weights, asked in another way
+
+
+def _half(key: str, section: str = "model") -> Callable[[Config], dict[str, Any]]:
+    return lambda whole: {key: max(1, getattr(getattr(whole, section), key) // 2)}
+
+
+def _double(key: str, section: str = "model") -> Callable[[Config], dict[str, Any]]:
+    return lambda whole: {key: 2 * getattr(getattr(whole, section), key)}
+
+
+def _steps(more: int) -> Callable[[Config], dict[str, Any]]:
+    return lambda whole: {"n_steps_in_agnn": max(1, whole.model.n_steps_in_agnn + more)}
+
+
+def _in_training(
+    change: Callable[[Config], dict[str, Any]], asking: str
+) -> Callable[[Config], dict[str, Any]]:
+    """A horizon of training alone: asking stays as it is, also where it followed from the training."""
+    return lambda whole: {
+        **change(whole),
+        **({} if getattr(whole.asking, asking) else {asking: getattr(whole.horizon, _TRAINED[asking])}),
+    }
+
+
+def _as_trained(whole: Config) -> dict[str, Any]:
+    set_apart = [option.name for option in fields(AskingConfig) if getattr(whole.asking, option.name)]
+    return {key: None for key in set_apart or [_ASK_N1]}
+
+
+def _other_schedule(whole: Config) -> dict[str, Any]:
+    return {"schedule": "constant" if whole.training.schedule == "linear" else "linear"}
+
+
+def _trained_alike(whole: Config) -> dict[str, Any]:
+    return {"schedule": "linear", "weight_average": whole.training.weight_average or _AVERAGE}
+
+
+CHANGES = (
+    Change(
+        "one-map",
+        "does each relation need a map of the relation asked for each step, or one for all?",
+        lambda whole: {
+            "relation_vectors": "turned" if whole.model.relation_vectors == "each_step" else "each_step"
+        },
+    ),
+    Change(
+        "shared-relations",
+        "does each pair of a relation and the relation asked need parameters of its own?",
+        lambda _: {"relation_vectors": "query"},
+    ),
+    Change(
+        "plain-relations",
+        "does it matter that a message depends on the relation asked?",
+        lambda _: {"relation_vectors": "plain"},
+    ),
+    Change(
+        "prior-profiles",
+        "should states begin with the relations that an entity has, or only its probability?",
+        lambda _: {"profiles": "prior"},
+    ),
+    Change(
+        "no-profiles",
+        "how much do the relations that an entity has tell, wherever it is?",
+        lambda _: {"profiles": "off"},
+    ),
+    Change(
+        "node-gates",
+        "does attention that flows along edges differ from attention of nodes?",
+        lambda _: {"gates": "nodes"},
+    ),
+    Change(
+        "no-gates",
+        "is attention part of the reasoning, or only of the pruning?",
+        lambda _: {"gates": "off"},
+    ),
+    Change(
+        "weight-average",
+        "is an average of the weights better than the last ones?",
+        lambda whole: {"weight_average": 0.0 if whole.training.weight_average else _AVERAGE},
+    ),
+    Change("schedule", "does a learning rate that falls help?", _other_schedule),
+    Change(
+        "joint-targets",
+        "are answers of a question better learnt together or one by one?",
+        lambda whole: {"joint_targets": 1 if whole.training.joint_targets > 1 else _JOINT},
+    ),
+    Change(
+        "per-relation",
+        "should a busy node's edges be drawn evenly, or some of each relation?",
+        lambda whole: {
+            "max_sampling_per_relation": None if whole.horizon.max_sampling_per_relation else _PER_RELATION
+        },
+    ),
+    Change(
+        "fewer-attended",
+        "do so many nodes need messages in a step of training?",
+        _in_training(lambda whole: {_N3: max(1, whole.horizon.max_attending_to_per_step // 4)}, _ASK_N3),
+    ),
+    Change(
+        "all-attended",
+        "are those that most attention flows to enough, or should every node that is led to get messages?",
+        lambda _: {_N3: _EVERYONE, _ASK_N3: _EVERYONE},
+    ),
+    Change(
+        "joined",
+        "are facts worth learning whose entities another fact joins, or are they easy?",
+        lambda whole: {"joined_share": 1.0 if whole.training.joined_share < 1 else 0.1},
+    ),
+    Change(
+        "dropout",
+        "does it help to hide up to 30 % of all facts from a batch?",
+        lambda whole: {"fact_dropout": 0.0 if whole.training.fact_dropout else _DROPPED},
+    ),
+    Change("half-dims", "are states larger than they need be?", _half("n_dims")),
+    Change("double-dims", "are states too small?", _double("n_dims")),
+    Change("fewer-steps", "do answers lie nearer than the steps reach?", _steps(-2)),
+    Change("more-steps", "do answers lie further than the steps reach?", _steps(2)),
+    Change(
+        "half-n1",
+        "does training need to look at so much? Asked as the whole model is",
+        _in_training(_half(_N1, "horizon"), _ASK_N1),
+    ),
+    Change(
+        "double-n1",
+        "does training see too little? Asked as the whole model is",
+        _in_training(_double(_N1, "horizon"), _ASK_N1),
+    ),
+    Change(
+        "asked-as-trained",
+        "what does a wider horizon bring when asking? The same weights",
+        _as_trained,
+        is_trained=False,
+    ),
+    Change("paper", "control: the paper's model as it is", lambda _: {}, kind="paper"),
+    Change(
+        "paper-schedule",
+        "control: the paper's model, trained as the stronger one but for the learning rate",
+        _trained_alike,
+        kind="paper",
+    ),
+    Change(
+        "paper-schedule-rate",
+        "control: the same with the stronger model's learning rate",
+        lambda whole: {**_trained_alike(whole), "learning_rate": whole.training.learning_rate},
+        kind="paper",
+    ),
+)
+_ALL = Change(WHOLE, "what the others are compared with", lambda _: {})
+
+
+def chosen(request: Request) -> list[Change]:
+    """The whole model, and the changes that were asked for."""
+    return [_ALL, *(change for change in CHANGES if not request.only or change.name in request.only)]
+
+
+def _pieces(request: Request) -> list[Piece]:
+    dataset = dataset_named(QUICK_DATASET if request.quick else request.dataset or DATASETS[0])
+    return [_piece(request, dataset, seed, change) for seed in request.seeds for change in chosen(request)]
+
+
+def _piece(request: Request, dataset: Dataset, seed: int, change: Change) -> Piece:
+    whole = config_for(request, dataset, seed, kind="strong")
+    own = whole if change.kind == "strong" else config_for(request, dataset, seed, kind=change.kind)
+    settings = change.settings(whole)
+    trained = with_overrides(own, settings) if change.is_trained else own
+    n_asked = min(2 * _ASKED, len(dataset.queries("valid")))
+    asking = training_seconds(request, dataset.name, 0, n_asked)
+    return Piece(
+        f"{dataset.name.lower()}-{change.name}-seed{seed}-valid",
+        piece_seconds(request, dataset, trained, n_asked) if change.is_trained else asking,
+        partial(_measured, dataset, trained, with_overrides(own, settings), settings, change),
+    )
+
+
+def _measured(
+    dataset: Dataset,
+    config: Config,
+    asked: Config,
+    settings: dict[str, Any],
+    change: Change,
+    workshop: "Workshop",
+) -> Result:
+    label = _label(dataset, config.run.seed, change)
+    run = workshop.trained(label, dataset, planned(workshop, label, dataset, config))
+    return {
+        "dataset": dataset.name,
+        "change": change.name,
+        "settings": settings,
+        "seed": config.run.seed,
+        "parameters": n_parameters(run),
+        "queries_of_an_epoch": queries_of_an_epoch(dataset, run.config),
+        "planned_queries": planned_queries(run, dataset),
+        **workshop.evaluated(run, dataset, split="valid", horizon=asked.asking_horizon(), limit=_ASKED),
+    }
+
+
+def _label(dataset: Dataset, seed: int, change: Change) -> str:
+    """The whole model and the paper's have the runs they have in the exhibit `strong`."""
+    if change.name == "paper":
+        return model_label(dataset, seed, "paper")
+    if change.name == WHOLE or not change.is_trained:
+        return model_label(dataset, seed, "strong")
+    return run_label(dataset, seed, change.name)
+
+
+def _show(request: Request, results: dict[str, Result]) -> Exhibited:
+    rows = [_row(result) for result in results.values()]
+    whole = {row["seed"]: row for row in rows if row["change"] == WHOLE}
+    for row in rows:
+        row["difference"] = row["mrr"] - whole[row["seed"]]["mrr"]
+    changes = {change.name: change for change in chosen(request)}
+    cells = [_cells(change, [r for r in rows if r["change"] == name]) for name, change in changes.items()]
+    columns = ["change", "settings", "MRR", "less the whole", "CPU minutes", "queries/s", "parameters", "why"]
+    one = next(iter(results.values()))
+    text = "\n".join(
+        [
+            table(columns, cells, words=("settings", "why")),
+            f"MRR in percent on {one['scores']['queries']:,} validation questions of {one['dataset']}, the same for "
+            "all, filtered; entities that tie share the mean of their places. Weights were chosen on validation, too, "
+            "so that scores compare with each other alone. One thing is changed at a time, and all else is as in the "
+            "whole model. "
+            f"{length_told(request, results.values())} {runs_told(request)} {_spread_told(whole.values())} "
+            "CPU minutes are of training with its validations.\n",
+        ]
+    )
+    return Exhibited(rows, text)
+
+
+def _cells(change: Change, rows: Sequence[dict[str, Any]]) -> list[str]:
+    name = f"**{WHOLE}**" if change.name == WHOLE else change.name
+    return [
+        name,
+        rows[0]["settings"] or "-",
+        mean_std([row["mrr"] for row in rows]),
+        "-" if change.name == WHOLE else _points([row["difference"] for row in rows]),
+        f"{mean(row['cpu_seconds'] for row in rows) / 60:.1f}",
+        f"{mean(row['queries_per_s'] for row in rows):,.0f}",
+        f"{rows[0]['parameters']:,}",
+        change.reason,
+    ]
+
+
+def _points(differences: Sequence[float]) -> str:
+    """A mean difference of seeds in points with its sign, and its standard deviation where there are several."""
+    shown = f"{100 * mean(differences):+.1f}"
+    if len(differences) == 1:
+        return shown
+    return f"{shown} ({f'{100 * stdev(differences):.1f}'.removeprefix('0')})"
+
+
+def _spread_told(whole: Collection[dict[str, Any]]) -> str:
+    """How far the whole model's runs are apart: differences below that are noise."""
+    scores = [row["mrr"] for row in whole]
+    if len(scores) == 1:
+        return "Without other seeds, differences of half a point say little."
+    apart = 100 * (max(scores) - min(scores))
+    return f"The runs of the whole model are {apart:.1f} points apart."
+
+
+def _row(result: Result) -> dict[str, Any]:
+    training = result["training"]
+    return {
+        **{key: result[key] for key in ("dataset", "change", "seed")},
+        "settings": ", ".join(f"{key} = {_shown(value)}" for key, value in result["settings"].items()),
+        "mrr": result["scores"]["both"]["realistic"]["mrr"],
+        "queries": training["queries"],
+        "epochs": training["queries"] / result["queries_of_an_epoch"],
+        "training_seconds": training["training_seconds"],
+        "cpu_seconds": training["cpu_seconds"],
+        "queries_per_s": training_rate(result),
+        "parameters": result["parameters"],
+    }
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else f"{value}"
+
+
+ABLATION = Exhibit(
+    name="ablation",
+    title="What each part of the stronger model brings",
+    place="Not in the paper",
+    claim="The stronger model with one change at a time, and the paper's model as control.",
+    pieces=_pieces,
+    show=_show,
+    datasets=DATASETS,
+    in_paper=False,
+    parts=tuple(change.name for change in CHANGES),
+)

@@ -1,0 +1,231 @@
+"""Figure 5: how widely the attention of a question is spread after each step, on the tasks of NELL995."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpmpn.lab.figures.markdown import percent, table
+from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
+from dpmpn.lab.reproduce.tasks import (
+    TEST_FACTS,
+    check_tasks,
+    facts_counted,
+    task_run,
+    task_seconds,
+    tasks_of,
+    training_told,
+)
+from dpmpn.wording import counted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dpmpn.engine.trace import ReasoningTrace
+    from dpmpn.lab.reproduce.workshop import Workshop
+
+TOP = (1, 3, 5)
+"""Nodes whose share of the attention is measured."""
+_ENTROPY = "entropy"
+MEASURES = (_ENTROPY, *(f"top_{count}" for count in TOP))
+
+
+def entropies(attention: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Entropy of each query's attention, by the natural logarithm; 0 where one node has it all."""
+    attention = attention.astype(np.float64)
+    logarithm = np.log(attention, out=np.zeros_like(attention), where=attention > 0)
+    return np.bincount(_queries(offsets), -attention * logarithm, len(offsets) - 1)
+
+
+def top_shares(attention: np.ndarray, offsets: np.ndarray, count: int) -> np.ndarray:
+    """The part of each query's attention that its `count` most attended nodes have."""
+    query = _queries(offsets)
+    largest_first = np.lexsort((-attention, query))  # queries stay in their places
+    place = np.arange(len(attention)) - np.repeat(offsets[:-1], np.diff(offsets))
+    of_top = attention[largest_first].astype(np.float64) * (place < count)
+    return np.bincount(query, of_top, len(offsets) - 1)
+
+
+def attention_measures(trace: "ReasoningTrace") -> np.ndarray:
+    """Entropy and shares of the top nodes: measures x (steps + 1) x queries; all attention is at the head at first."""
+    n_queries = len(trace.heads)
+    at_head = [np.zeros(n_queries), *(np.ones(n_queries) for _ in TOP)]
+    steps = [
+        [
+            entropies(step.slot_attention, step.slot_offsets),
+            *(top_shares(step.slot_attention, step.slot_offsets, count) for count in TOP),
+        ]
+        for step in trace.steps
+    ]
+    return np.array([at_head, *steps]).transpose(1, 0, 2)
+
+
+def pattern(entropy: Sequence[float]) -> str:
+    """What the mean entropy does from step to step, in words."""
+    peak = max(range(len(entropy)), key=entropy.__getitem__)
+    if peak == 0:
+        return "never rises"
+    rises = all(after >= before for before, after in pairwise(entropy[: peak + 1]))
+    falls = all(after <= before for before, after in pairwise(entropy[peak:]))
+    if not rises or not falls:
+        return f"rises and falls more than once, highest at step {peak}"
+    return "only rises" if peak == len(entropy) - 1 else f"rises until step {peak}, then falls"
+
+
+def _queries(offsets: np.ndarray) -> np.ndarray:
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
+def _pieces(request: Request) -> list[Piece]:
+    check_tasks(request)
+    seconds = task_seconds(request, TEST_FACTS)
+    return [
+        Piece(f"{task}-seed{seed}", seconds, partial(_measured, request, task, seed))
+        for task in tasks_of(request)
+        for seed in request.seeds
+    ]
+
+
+def _measured(request: Request, task: str, seed: int, workshop: "Workshop") -> Result:
+    """Train the model of a task, ask its test questions and average over them."""
+    from dpmpn.lab.reproduce.workshop import training_record
+
+    run, dataset = task_run(workshop, request, task, seed)
+    queries = dataset.queries("test")
+    size = run.config.training.batch_size
+    measured = []
+    with workshop.asking(run, dataset) as engine:
+        for start in range(0, len(queries), size):
+            heads, relations, _ = queries[start : start + size].T
+            _, trace = engine.trace(engine.asking_batch(heads, relations))
+            measured.append(attention_measures(trace))
+            workshop.tell(min(start + size, len(queries)), len(queries))
+    averages = np.concatenate(measured, axis=2).mean(axis=2)
+    return {
+        "task": task,
+        "seed": seed,
+        "queries": len(queries),
+        **{measure: averages[at].tolist() for at, measure in enumerate(MEASURES)},
+        "training": training_record(run),
+        **facts_counted(run, dataset),
+    }
+
+
+def _show(request: Request, results: dict[str, Result]) -> Exhibited:
+    by_task: dict[str, list[Result]] = {}
+    for result in results.values():
+        by_task.setdefault(result["task"], []).append(result)
+    means = {
+        task: {measure: _mean_over_seeds(found, measure) for measure in MEASURES}
+        for task, found in by_task.items()
+    }
+    text = "\n".join(
+        [
+            _entropy_table(by_task, means),
+            *(_share_table(means, count) for count in TOP),
+            _told(request, means, list(results.values())),
+        ]
+    )
+    rows = [row for result in results.values() for row in _rows(result)]
+    return Exhibited(rows, text, {"attention-flow": _plot(means)})
+
+
+def _mean_over_seeds(results: Sequence[Result], measure: str) -> list[float]:
+    return [mean(values) for values in zip(*(result[measure] for result in results), strict=True)]
+
+
+def _rows(result: Result) -> list[dict[str, Any]]:
+    shared = {key: result[key] for key in ("task", "seed", "queries")}
+    columns = zip(*(result[measure] for measure in MEASURES), strict=True)
+    return [
+        {**shared, "step": step, **dict(zip(MEASURES, values, strict=True))}
+        for step, values in enumerate(columns)
+    ]
+
+
+def _entropy_table(
+    by_task: Mapping[str, Sequence[Result]], means: Mapping[str, Mapping[str, list[float]]]
+) -> str:
+    return "Mean entropy of the attention:\n\n" + table(
+        ["task", "questions", *_steps(means), "from step to step"],
+        (
+            [
+                task,
+                f"{by_task[task][0]['queries']:,}",
+                *(f"{value:.2f}" for value in found[_ENTROPY]),
+                pattern(found[_ENTROPY]),
+            ]
+            for task, found in means.items()
+        ),
+    )
+
+
+def _share_table(means: Mapping[str, Mapping[str, list[float]]], count: int) -> str:
+    nodes = "the most attended node" if count == 1 else f"the {count} most attended nodes"
+    return f"Mean share of attention on {nodes}, in percent:\n\n" + table(
+        ["task", *_steps(means)],
+        ([task, *(percent(value) for value in found[f"top_{count}"])] for task, found in means.items()),
+    )
+
+
+def _steps(means: Mapping[str, Mapping[str, list[float]]]) -> list[str]:
+    longest = max(len(found[_ENTROPY]) for found in means.values())
+    return [f"step {step}" for step in range(longest)]
+
+
+def _told(request: Request, means: Mapping[str, Mapping[str, list[float]]], results: Sequence[Result]) -> str:
+    patterns = [pattern(found[_ENTROPY]) for found in means.values()]
+    both = sum(text.startswith("rises until") for text in patterns)
+    told = [
+        f"Attention diverges and then converges, its entropy rising first and falling later, on {both} of "
+        f"{counted(len(patterns), 'task')}. Step 0 is before the first step, when the head has all attention. "
+        "Entropy is by the natural logarithm, over all nodes a step scanned. "
+        "Values are means over the test questions" + " and over the seeds" * (len(request.seeds) > 1) + "."
+    ]
+    if request.quick:
+        told.append("The tasks are two relations of the bundled graph: nothing here compares with the paper.")
+    else:
+        told.append(training_told(request, results))
+    return " ".join(told) + "\n"
+
+
+def _plot(means: Mapping[str, Mapping[str, list[float]]]) -> "Figure":
+    from dpmpn.lab.figures.plots import COLOURS, MARKERS, new_figure
+
+    figure, axes = new_figure(9.5, 7.5, 2, 2, sharex=True)
+    titles = ["(A) entropy", *(f"({'BCD'[at]}) share of the top {count}" for at, count in enumerate(TOP))]
+    for panel, measure, title in zip(axes.flat, MEASURES, titles, strict=True):
+        scale = 1 if measure == _ENTROPY else 100
+        for at, (task, found) in enumerate(means.items()):
+            panel.plot(
+                [scale * value for value in found[measure]],
+                label=task,
+                color=COLOURS[at % len(COLOURS)],
+                marker=MARKERS[at % len(MARKERS)],
+                linestyle="-" if at < len(COLOURS) else "--",
+                markersize=4,
+                linewidth=1.3,
+            )
+        panel.set_title(title)
+        panel.set_ylabel("nats" if measure == _ENTROPY else "percent of attention")
+        panel.set_ylim(bottom=0)
+    for panel in axes[-1]:
+        panel.set_xlabel("step")
+        panel.set_xticks(range(max(len(found[_ENTROPY]) for found in means.values())))
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+ATTENTION_FLOW = Exhibit(
+    name="attention-flow",
+    title="Attention flow",
+    place="Figure 5",
+    claim="Attention diverges and then converges: it is more focused at the beginning and at the final step "
+    "than in between.",
+    pieces=_pieces,
+    show=_show,
+    draws=True,
+)

@@ -1,0 +1,162 @@
+"""Makes an exhibit: does what is not done yet, says how long it will take, and writes the table or figure.
+
+exhibit.json    what was asked; the command that began it, with its versions and machine; commands that followed
+results/*.json  what each piece of work found, with the versions and the machine it was made by
+runs/           the trained models
+NAME.json, .csv the data; NAME.md and its figures the exhibit
+"""
+
+import csv
+import io
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dpmpn.errors import RunError
+from dpmpn.files import read_json, write_json, write_text
+from dpmpn.lab.figures.plots import check_plotting, save_plot
+from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
+from dpmpn.lab.reproduce.workshop import RUNS, Watch, Workshop
+from dpmpn.provenance import machine, versions
+from dpmpn.wording import listed
+
+MANIFEST, RESULTS = "exhibit.json", "results"
+_AGAIN = "remove it, and the same command makes it again"
+
+
+def make(exhibit: Exhibit, request: Request, folder: Path, watch: Watch, command: str) -> list[Path]:
+    """Make an exhibit in a folder, going on where an earlier command stopped; the files to look at."""
+    exhibit.check(request)
+    _check_runs(request)
+    if exhibit.draws:
+        check_plotting()
+    pieces = exhibit.pieces(request)  # first: what they refuse leaves no folder behind
+    _begin(exhibit, request, folder, command)
+    results = _results(pieces, folder, Workshop(folder, request, watch))
+    return _write(exhibit, request, folder, results, exhibit.show(request, results))
+
+
+def _check_runs(request: Request) -> None:
+    if request.runs is not None and not (request.runs / RUNS).is_dir():
+        raise RunError(
+            f"{request.runs} has no folder '{RUNS}'; --runs needs the folder of an exhibit with trained models"
+        )
+
+
+def _begin(exhibit: Exhibit, request: Request, folder: Path, command: str) -> None:
+    """Take a new folder, or one that holds the same exhibit."""
+    path = folder / MANIFEST
+    asked = exhibit.remembered(request.as_dict())
+    before: dict[str, Any] = {}
+    if path.exists():
+        before = read_json(path, "choose another --out")
+        if before.get("name") != exhibit.name or exhibit.remembered(before.get("request") or {}) != asked:
+            raise RunError(
+                f"{folder} holds '{before.get('name')}' made with other options ({before.get('command')}); "
+                "use those, or choose another --out"
+            )
+    elif folder.exists() and (not folder.is_dir() or any(p.name != "runs" for p in folder.iterdir())):
+        raise RunError(f"{folder} holds something else; choose another --out")
+    try:
+        (folder / RESULTS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"cannot write {folder}: {error.strerror or error}; choose another --out") from error
+    commands = list(dict.fromkeys([*_commands(before), command]))
+    write_json(
+        path,
+        {
+            "name": exhibit.name,
+            "title": exhibit.title,
+            "place": exhibit.place_of(request),
+            "claim": exhibit.claim,
+            "command": commands[0],
+            **({"commands": commands[1:]} if commands[1:] else {}),
+            "request": asked,
+            "seeds": list(request.seeds),
+            "versions": before.get("versions") or versions(),
+            "machine": before.get("machine") or machine(),
+        },
+    )
+
+
+def _commands(manifest: dict[str, Any]) -> list[str]:
+    """The commands that made a folder, the first one first."""
+    first = manifest.get("command")
+    return [first, *manifest.get("commands", [])] if first else []
+
+
+def _results(pieces: list[Piece], folder: Path, workshop: Workshop) -> dict[str, Result]:
+    """Results of all pieces, in their order; each is written as soon as it is there."""
+    paths = {piece.name: folder / RESULTS / f"{piece.name}.json" for piece in pieces}
+    open_pieces = [piece for piece in pieces if not paths[piece.name].exists()]
+    say = workshop.watch.say
+    if done := len(pieces) - len(open_pieces):
+        say(f"{done} of {len(pieces)} pieces of work are done already")
+    if open_pieces:
+        say(f"to do: {_about(sum(piece.seconds for piece in open_pieces))} on two cores")
+    spent = planned = 0.0
+    for at, piece in enumerate(open_pieces):
+        start = time.perf_counter()
+        result = piece.work(workshop)
+        seconds = time.perf_counter() - start
+        made_by = {"versions": versions(), "machine": machine()}
+        write_json(paths[piece.name], {**result, "wall_seconds": seconds, **made_by})
+        spent, planned = spent + seconds, planned + piece.seconds
+        left = sum(other.seconds for other in open_pieces[at + 1 :]) * spent / planned
+        say(f"{piece.name} done" + (f"; {_about(left)} left" if at + 1 < len(open_pieces) else ""))
+    return {name: read_json(path, _AGAIN) for name, path in paths.items()}
+
+
+def _write(
+    exhibit: Exhibit, request: Request, folder: Path, results: Mapping[str, Result], shown: Exhibited
+) -> list[Path]:
+    name = exhibit.name
+    write_json(folder / f"{name}.json", {"rows": shown.rows, "results": results})
+    write_text(folder / f"{name}.csv", _csv(shown.rows))
+    files = [folder / f"{name}.md"]
+    pictures = []
+    for stem, figure in shown.figures.items():
+        files += save_plot(figure, folder / stem)
+        pictures.append(f"![{exhibit.title}]({stem}.svg)\n")
+    commands = listed([f"`{command}`" for command in _commands(read_json(folder / MANIFEST, _AGAIN))])
+    parts = [
+        f"# {exhibit.title}\n",
+        f"{exhibit.place_of(request)}. {'The paper: ' * exhibit.in_paper}{exhibit.claim}\n",
+        *pictures,
+        shown.text.rstrip() + "\n",
+        f"Made by {commands}{', the quick form on the bundled graph' * request.quick}."
+        f"{_makers_told(results.values())}\n",
+    ]
+    write_text(files[0], "\n".join(parts))
+    return files
+
+
+def _makers_told(results: Iterable[Result]) -> str:
+    """What differed between the makings of the pieces; older versions did not note it."""
+    told = ""
+    noted = [result for result in results if "versions" in result]
+    for what, part, key in (
+        ("by different versions of dpmpn", "versions", "dpmpn"),
+        ("on different processors", "machine", "processor"),
+    ):
+        found = sorted({result[part][key] for result in noted})
+        if len(found) > 1:
+            told += f" Its pieces were made {what}: {listed(found)}."
+    return told
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _about(seconds: float) -> str:
+    """A duration as a person would say it."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"about {minutes} min" if minutes < 90 else f"about {minutes // 60} h {minutes % 60:02} min"

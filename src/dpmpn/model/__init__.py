@@ -1,1 +1,0 @@
-"""IGNN, AGNN, attention flow, horizons, and the reasoner that runs the steps."""

@@ -1,0 +1,1 @@
+"""The models: the paper's and the stronger one."""

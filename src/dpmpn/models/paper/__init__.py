@@ -1,0 +1,1 @@
+"""The paper's model: IGNN, AGNN and attention flow."""

@@ -1,0 +1,245 @@
+"""The fast CPU path: the steps of the reference on ragged arrays, projections per node instead of per edge."""
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from dpmpn.config import Horizon
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.answer import Answer
+from dpmpn.engine.batch import QueryBatch
+from dpmpn.engine.frontier import Frontier, Scan, Visited, attending_to, expand_frontier, next_frontier
+from dpmpn.engine.trace import ReasoningTrace, TraceStep
+from dpmpn.models.paper.ignn import EntityRows, NodeIds, ignn_states
+from dpmpn.models.paper.network import Network
+from dpmpn.ops.attention import edge_logits, flow_attention
+from dpmpn.ops.combine import combine_leaky
+from dpmpn.ops.expand import find_pairs, message_edges
+from dpmpn.ops.message import pass_messages
+from dpmpn.ops.pool import RowPool
+
+
+class Workspace:
+    """Memory that one thread uses again for batch after batch: fresh memory costs more than the sums made in it."""
+
+    def __init__(self, network: Network) -> None:
+        dims, att, dtype = network.config.n_dims, network.config.n_dims_att, network.entities.dtype
+        self.states = RowPool(dims, dtype)
+        self.node_right = RowPool(att, dtype)  # right side of alpha2, the IGNN's part
+        self.node_attended = RowPool(dims, dtype)  # the IGNN's part of the update, for attention 1
+
+    def clear(self, differentiable: bool) -> None:
+        """Make ready for the next batch."""
+        for pool in (self.states, self.node_right, self.node_attended):
+            pool.clear(differentiable)
+
+
+class FastStep:
+    """What one step computes for a batch: attention, messages and updates, with parts shared by all steps prepared."""
+
+    def __init__(self, network: Network, batch: QueryBatch, rows: EntityRows, workspace: Workspace) -> None:
+        self.network, self.batch, self.rows = network, batch, rows
+        self.ids = NodeIds()
+        workspace.clear(rows.anchor.requires_grad)
+        self.states = workspace.states
+        self.node_right, self.node_attended = workspace.node_right, workspace.node_attended
+        relation_of = torch.from_numpy(batch.relations)
+        self._prepare_attention(relation_of)
+        self._prepare_agnn(relation_of)
+
+    def _prepare_attention(self, relation_of: Tensor) -> None:
+        attention = self.network.attention
+        att = self.network.config.n_dims_att
+        heads = self.rows.read(self.batch.heads)
+        self.query_head = heads
+        small_relations = attention.small(self.network.relations)  # relations x att
+        query = torch.cat([attention.small(heads), small_relations[relation_of]], 1)  # queries x 2 att
+        sides = (attention.alpha1, attention.alpha2)
+        left = torch.cat([side.left.weight for side in sides])  # 2 att x 4 att
+        right = torch.cat([side.right.weight for side in sides])
+        self.left_state = left[:, :att]
+        self.left_relation = small_relations @ left[:, att : 2 * att].t()
+        self.left_query = query @ left[:, 2 * att :].t() + torch.cat([side.left.bias for side in sides])
+        self.right_state, self.right_node = right[:att, :att], right[att:, :att]
+        self.right_relation = small_relations @ right[:, att : 2 * att].t()
+        self.right_query = query @ right[:, 2 * att :].t() + torch.cat([side.right.bias for side in sides])
+        self.center_bias = torch.cat([side.center.bias for side in sides])
+
+    def _prepare_agnn(self, relation_of: Tensor) -> None:
+        dims = self.network.config.n_dims
+        agnn = self.network.agnn
+        query = torch.cat([self.query_head, self.network.relations[relation_of]], 1)  # queries x 2 dims
+        first = agnn.message.first
+        self.message_from, message_relation, self.message_to = first.weight[:, : 3 * dims].split(dims, 1)
+        self.message_relation = self.network.relations @ message_relation.t()
+        self.message_query = functional.linear(query, first.weight[:, 3 * dims :], first.bias)
+        first = agnn.update.first
+        self.update_state, self.update_message, update_attended = first.weight[:, : 3 * dims].split(dims, 1)
+        self.update_query = functional.linear(query, first.weight[:, 3 * dims :], first.bias)
+        self.attended = update_attended @ agnn.attend.weight  # dims x dims: both products in one
+
+    def reach(self, nodes: np.ndarray) -> tuple[np.ndarray, Tensor | None]:
+        """Numbers of entities in this batch; those not met before get their IGNN states, which are returned."""
+        ids, new = self.ids.assign(nodes)
+        if not len(new):
+            return ids, None
+        states = ignn_states(self.network, self.rows, new, self.batch.ignn_edges)
+        self.node_right.append(self.network.attention.small(states) @ self.right_node.t())
+        self.node_attended.append(states @ self.attended.t())
+        return ids, states
+
+    def start(self) -> Visited:
+        """Only the heads are visited; their states are the IGNN's."""
+        ids, states = self.reach(self.batch.heads)
+        assert states is not None
+        self.states.append(states[torch.from_numpy(ids)])
+        n = len(self.batch)
+        return Visited(
+            np.arange(n + 1), self.batch.heads.astype(np.int32), np.arange(n), np.zeros(n, np.int64)
+        )
+
+    def current_states(self, scan: Scan, visited: Visited, step: int) -> tuple[Tensor, np.ndarray]:
+        """States of the scanned nodes that were visited, and the slot of each.
+
+        A visited node that nothing reaches only gets updates for a zero message without attention. They are made up
+        for here, when the node is next needed; nodes never needed again cost nothing.
+        """
+        slots = np.flatnonzero(scan.slot_visited >= 0)
+        missed = step - visited.step[scan.slot_visited[slots]]
+        order = np.argsort(-missed, kind="stable")
+        slots, missed = slots[order], missed[order]
+        states = self.states.read(torch.from_numpy(visited.row[scan.slot_visited[slots]]))
+        query = scan.slot_query[slots]
+        finished = []
+        for k in range(int(missed[0])):
+            behind = int(np.searchsorted(-missed, -k))  # those that missed more than k updates
+            finished.append(states[behind:])
+            states = self._without_message(states[:behind], query[:behind])
+        return torch.cat([states, *reversed(finished)]) if finished else states, slots
+
+    def _without_message(self, states: Tensor, query: np.ndarray) -> Tensor:
+        """States after an update with neither message nor attention."""
+        update = self.network.agnn.update
+        every, none = np.arange(len(states)), np.full(len(states), -1, np.int64)
+        projected = states @ self.update_state.t()
+        hidden = combine_leaky(projected, every, self.update_query, query, projected, none)
+        return states + torch.tanh(functional.linear(hidden, update.second.weight, update.second.bias))
+
+    def attend(
+        self, scan: Scan, states: Tensor, slot_state: np.ndarray, slot_id: np.ndarray, attention: Tensor
+    ):
+        """The next attention over the scanned nodes, and the transition over the edges."""
+        flow, att = self.network.attention, self.network.config.n_dims_att
+        pair_offsets, pair_from = find_pairs(scan.edge_offsets, scan.edge_relation)
+        pair_relation = scan.edge_relation[pair_offsets[:-1]].astype(np.int64)
+        pair_query = scan.from_query[pair_from]
+        small = flow.small(states)
+        from_state = slot_state[scan.from_slot]
+        from_left = small[torch.from_numpy(from_state)] @ self.left_state.t()
+        left = combine_leaky(
+            from_left, pair_from, self.left_relation, pair_relation, self.left_query, pair_query
+        )  # pairs x 2 att
+        # `split`, not slices: the gradient of a slice is a zero tensor of the whole with the slice copied in.
+        first, second = left.split(att, 1)
+        centered = torch.cat([first @ flow.alpha1.center.weight, second @ flow.alpha2.center.weight], 1)
+        logits = edge_logits(
+            centered, left @ self.center_bias, self.right_relation, self.right_query,
+            small @ self.right_state.t(), self.node_right,
+            pair_offsets, pair_relation, pair_query, scan.edge_slot, slot_state, slot_id,
+        )  # fmt: skip
+        return flow_attention(
+            logits, attention, scan.from_query, scan.edge_offsets, scan.edge_slot, scan.slot_offsets,
+            self.network.config.softmax,
+        )  # fmt: skip
+
+    def messages(self, scan: Scan, states: Tensor, slot_state: np.ndarray, attended: np.ndarray):
+        """Aggregated messages to the attended-to slots, and each slot's row among them (-1 for none)."""
+        slot_message = np.full(scan.n_slots, -1, np.int64)
+        slot_message[attended] = np.arange(len(attended))
+        sender, relation, receiver = message_edges(
+            scan.edge_offsets, scan.edge_slot, scan.edge_relation, slot_message
+        )
+        to_state = slot_state[attended]
+        known = to_state[to_state >= 0]
+        to_row = np.where(to_state >= 0, np.cumsum(to_state >= 0) - 1, -1)
+        tables = (
+            states[torch.from_numpy(slot_state[scan.from_slot])] @ self.message_from.t(),
+            self.message_relation,
+            states[torch.from_numpy(known)] @ self.message_to.t(),
+            self.message_query,
+        )
+        index = (sender, relation, to_row[receiver], scan.from_query[sender])
+        second = self.network.agnn.message.second
+        return pass_messages(tables, index, second.weight, second.bias, receiver, len(attended)), slot_message
+
+    def update(self, scan, states, slots, slot_state, slot_id, attended, attention) -> np.ndarray:
+        """New states of all scanned visited and all attended-to nodes; returns each slot's new row (-1 for none)."""
+        messages, slot_message = self.messages(scan, states, slot_state, attended)
+        update = self.network.agnn.update
+        new = attended[slot_state[attended] < 0]
+        slots = np.concatenate([slots, new])
+        state_row = np.concatenate([np.arange(len(states)), np.full(len(new), -1, np.int64)])
+        hidden = combine_leaky(
+            states @ self.update_state.t(), state_row,
+            messages @ self.update_message.t(), slot_message[slots],
+            self.update_query, scan.slot_query[slots],
+            self.node_attended, slot_id[slots],
+            attention[torch.from_numpy(slots)],
+        )  # fmt: skip
+        first = self.states.append_updated(states, hidden, update.second.weight, update.second.bias)
+        slot_row = np.full(scan.n_slots, -1, np.int64)
+        slot_row[slots] = first + np.arange(len(slots))
+        return slot_row
+
+
+def reason_fast(
+    network: Network,
+    graph: KnowledgeGraph,
+    batch: QueryBatch,
+    horizon: Horizon,
+    rows: EntityRows,
+    workspace: Workspace,
+    trace: ReasoningTrace | None = None,
+) -> Answer:
+    """Run all steps of a batch of queries and return the final attention."""
+    step_of = FastStep(network, batch, rows, workspace)
+    visited = step_of.start()
+    attention = network.entities.new_ones(len(batch))
+    frontier = Frontier.at_heads(batch.heads)
+    n_steps = network.config.n_steps_in_agnn
+    for step in range(n_steps):
+        scan = expand_frontier(graph, batch, horizon, frontier, visited, step)
+        slot_id, _ = step_of.reach(scan.slot_node)
+        states, slots = step_of.current_states(scan, visited, step)
+        slot_state = np.full(scan.n_slots, -1, np.int64)
+        slot_state[slots] = np.arange(len(slots))
+        from_attention = attention[torch.from_numpy(frontier.slot)]
+        attention, transition = step_of.attend(scan, states, slot_state, slot_id, from_attention)
+        last = step == n_steps - 1
+        if last and trace is None:
+            break
+        scores = attention.detach().numpy()
+        attended = attending_to(scan, batch, horizon, scores, step)
+        if trace is not None:
+            trace.steps.append(_trace_step(scan, from_attention, attention, transition, attended))
+        if last:
+            break
+        slot_row = step_of.update(scan, states, slots, slot_state, slot_id, attended, attention)
+        visited = visited.after(scan, attended, slot_row, step)
+        frontier = next_frontier(scan, batch, horizon, scores, attended, step)
+    return Answer(scan.slot_offsets, scan.slot_node, attention)
+
+
+def _trace_step(scan, from_attention, attention, transition, attended) -> TraceStep:
+    attended_to = np.zeros(scan.n_slots, bool)
+    attended_to[attended] = True
+    sent = from_attention.detach().numpy()
+    total = np.bincount(scan.from_query, sent, len(scan.slot_offsets) - 1)
+    sender = np.repeat(np.arange(len(sent)), np.diff(scan.edge_offsets))
+    flow = transition.detach().numpy() * (sent / total[scan.from_query])[sender]
+    return TraceStep(
+        scan.from_query, scan.from_node, sent, np.ones(len(sent), bool),
+        scan.edge_offsets, scan.edge_relation, scan.edge_tail, scan.edge_slot, flow,
+        scan.slot_offsets, scan.slot_node, attention.detach().numpy(), attention.detach().numpy(), attended_to,
+    )  # fmt: skip

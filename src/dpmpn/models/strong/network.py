@@ -1,0 +1,124 @@
+"""The parameters of the stronger model. None belongs to an entity: its size does not depend on the graph."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dpmpn.config import ModelConfig
+from dpmpn.models.strong.profiles import n_features
+
+
+def _random(*shape: int, scale: float) -> nn.Parameter:
+    return nn.Parameter(torch.randn(*shape) * scale)
+
+
+class Step(nn.Module):
+    """One step: messages from (sender, relation, query relation), the update of a state, and its score."""
+
+    def __init__(self, n_relations: int, n_dims: int, turned: bool) -> None:
+        super().__init__()
+        unit = 1 / math.sqrt(n_dims)
+        # What a relation adds to value (v) and gate (u) of a message, multiplies the value by (k), and adds to the flow
+        # (f): of its own, and what the query turns on.
+        width = 3 * n_dims + 1
+        self.relation = _random(n_relations + 1, width, scale=0.3)
+        self.relation_in = _random(2 * n_dims, 2 * n_dims, scale=unit / math.sqrt(2))
+        self.query_in = _random(n_dims, 2 * n_dims, scale=unit)
+        self.relation_out = _random(2 * n_dims, width, scale=unit / math.sqrt(2))
+        self.turned = nn.Parameter(torch.zeros(n_dims, (n_relations + 1) * width)) if turned else None
+        # What the relation asked and its inverse add, whichever they are.
+        self.asked = _random(2, width, scale=0.3)
+        for vectors in (self.relation, self.relation_out, self.asked):
+            vectors.data[:, 2 * n_dims : 3 * n_dims] *= 0.3  # factors begin near one
+        self.send = _random(n_dims, 2 * n_dims + 1, scale=unit)
+        self.change = _random(3 * n_dims + 2, n_dims, scale=unit / math.sqrt(2))
+        # Mean, number and flow of messages only repeat the sum where they are few: their use is to be learnt.
+        self.change.data[2 * n_dims :] = 0.0
+        self.change_query = _random(n_dims, n_dims, scale=0.3 * unit)
+        self.norm_weight = nn.Parameter(torch.ones(n_dims))
+        self.norm_bias = nn.Parameter(torch.zeros(n_dims))
+        self.score_state = _random(n_dims, n_dims, scale=unit)
+        self.score_query = _random(n_dims, n_dims, scale=unit)
+        self.score_weight = _random(n_dims, scale=unit)
+        self.score_bias = nn.Parameter(torch.zeros(1))
+
+
+class StrongNetwork(nn.Module):
+    """All trainable parameters."""
+
+    def __init__(self, n_relations: int, config: ModelConfig) -> None:
+        super().__init__()
+        self.config, self.n_relations = config, n_relations
+        dims, hidden, features = config.n_dims, 2 * config.n_dims, n_features(n_relations)
+        self.entities = nn.Parameter(torch.empty(0, dims))  # no row for any entity
+        self.queries = _random(n_relations, dims, scale=0.5)
+        self.relations = _random(n_relations + 1, hidden, scale=0.5)  # the last is the self-loop
+        # Maps of the query that each relation has for itself: most parameters, where relations are many.
+        each_step = config.relation_vectors == "each_step"
+        turned = each_step or config.relation_vectors == "turned"
+        self.turned = nn.Parameter(torch.zeros(dims, (n_relations + 1) * hidden)) if turned else None
+        steps = [Step(n_relations, dims, each_step) for _ in range(config.n_steps_in_agnn)]
+        self.steps: Sequence[Step] = nn.ModuleList(steps)  # type: ignore[assignment]  # it knows modules alone
+        self.profile_state = _random(features, dims, scale=0.05) if config.profiles == "on" else None
+        self.read_state = _random(dims, hidden, scale=1 / math.sqrt(dims))
+        self.read_query = _random(dims, hidden, scale=1 / math.sqrt(dims))
+        self.read_profile = _random(features, hidden, scale=0.1)
+        self.read_bias = nn.Parameter(torch.zeros(hidden))
+        self.read_weight = _random(hidden, scale=1 / math.sqrt(hidden))
+        self.read_weight_query = _random(dims, hidden, scale=1 / math.sqrt(dims * hidden))
+        self.prior = nn.Parameter(torch.zeros(features, dims))
+        # Of the relation asked and its inverse, whichever they are: whether an entity has it, and how often.
+        self.prior_asked = nn.Parameter(torch.zeros(4))
+        self.visited = nn.Parameter(torch.full((n_relations,), 3.0))  # how much likelier a visited entity is
+        self.is_head = nn.Parameter(torch.zeros(n_relations))
+
+    def shared_parameters(self) -> dict[str, nn.Parameter]:
+        """Every parameter but the entity table."""
+        return {name: p for name, p in self.named_parameters() if name != "entities"}
+
+    def turned_relations(self, query: Tensor) -> Tensor | None:
+        """What each relation is to each query, one query after another; None if it is the same to all of them."""
+        if self.turned is None:
+            return None
+        return (self.relations + (query @ self.turned).view(-1, *self.relations.shape)).flatten(0, 1)
+
+    def relation_vectors(
+        self,
+        step: Step,
+        query: Tensor,
+        turned: Tensor | None,
+        asked: Tensor,
+        of_query: Tensor,
+        relation: Tensor,
+    ) -> Tensor:
+        """What some relations add to a message, each for one of the queries: rows x (3 n_dims + 1)."""
+        # index_select and not [...]: its gradient is a sum of rows, without sorting them first.
+        vectors = step.relation.index_select(0, relation)
+        if self.config.relation_vectors == "plain":
+            return vectors
+        pair = of_query * (self.n_relations + 1) + relation
+        own = self.relations.index_select(0, relation) if turned is None else turned.index_select(0, pair)
+        from_query = (query @ step.query_in).index_select(0, of_query)
+        hidden = torch.relu(own @ step.relation_in + from_query)
+        is_asked = (asked[of_query] == relation[:, None]).to(vectors.dtype)  # rows x 2
+        vectors = vectors + hidden @ step.relation_out + is_asked @ step.asked
+        if step.turned is None:
+            return vectors
+        return vectors + (query @ step.turned).view(-1, vectors.shape[1]).index_select(0, pair)
+
+    def prior_rows(self, query: Tensor, asked: Tensor) -> Tensor:
+        """What each feature of a profile adds to the logit of an entity, for each query: queries x features."""
+        rows = query @ self.prior.t()
+        row, which = (asked >= 0).nonzero(as_tuple=True)
+        for part in range(2):  # whether it has it, and how often
+            place = row * rows.shape[1] + part * self.n_relations + asked[row, which]
+            rows = rows.flatten().index_add(0, place, self.prior_asked[2 * which + part]).view_as(rows)
+        return rows
+
+
+def asked_relations(relations: np.ndarray, inverse: np.ndarray) -> Tensor:
+    """The relation of each query and its inverse, -1 where it has none: queries x 2."""
+    return torch.from_numpy(np.stack([relations, inverse[relations]], 1).astype(np.int64))

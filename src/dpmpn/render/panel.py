@@ -1,0 +1,289 @@
+"""Draws one subgraph in its layout: lines by weight, discs by attention, and the labels that find room."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmpn.explain.subgraph import Subgraph
+from dpmpn.render.bundles import Bundle, bundled
+from dpmpn.render.colours import (
+    ANSWER,
+    FAINT_LINE,
+    FAINT_TEXT,
+    HEAD,
+    LINE,
+    OUTLINE,
+    TEXT,
+    gained,
+    node_colour,
+    strengths,
+)
+from dpmpn.render.labels import (
+    EDGE_SIZE,
+    LINE_HEIGHT,
+    NODE_SIZE,
+    Box,
+    Label,
+    Placer,
+    edge_lines,
+    node_lines,
+    size_of,
+)
+from dpmpn.render.layout import Disc, Layout
+from dpmpn.render.lines import Course, arrow, course, ways
+from dpmpn.render.markup import element, label_text, number, polygon, title
+from dpmpn.render.names import exactly
+from dpmpn.render.text import text_width
+
+_ALONG = (0.5, 0.44, 0.56, 0.38, 0.62, 0.32, 0.68, 0.26, 0.74, 0.2, 0.8)  # where a label may lie on its line
+_NOTABLE = 0.1  # of the attention: a node that had so much is named even on a strong line
+_GAP = 2.0
+_FINE = 81  # points of a line: nearer to each other than the smallest label is wide
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The drawing of a subgraph: a group to be put into an SVG, and what is on it."""
+
+    svg: str
+    width: float
+    height: float
+    shown_nodes: int
+    shown_edges: int
+    node_labels: Mapping[int, Label]  # by place among the nodes
+    edge_labels: Mapping[int, Label]  # by place among the lines
+    lines: tuple[Bundle, ...]
+    crowded: int  # labels of lines that lie on other lines too
+
+
+def draw_subgraph(
+    subgraph: Subgraph,
+    layout: Layout,
+    weights: Sequence[float],
+    most_lines: int = 40,
+    most_labels: tuple[int, int] = (1000, 1000),
+    kept: Subgraph | None = None,
+    keys: Mapping[str, str] | None = None,
+) -> Panel:
+    """Draw a subgraph, of its lines only the heaviest.
+
+    `weights` are those of its edges; `most_labels` how many nodes and lines are labelled at most; what is not in the
+    subgraph `kept` steps back; `keys` are shown in the place of relations.
+    """
+    stands_out = _Kept(subgraph, kept)
+    lines = _chosen(bundled(subgraph, weights, layout.discs), stands_out, most_lines)
+    strong = stands_out.nodes
+    courses = [course(line, layout, strong) for line in lines]
+    points = np.stack([c.points(_FINE) for c in courses]) if courses else np.zeros((0, 1, 2))
+    heaviest = max((line.weight for line in lines), default=0.0)
+    parts_of_heaviest = np.array([line.weight / heaviest if heaviest > 0 else 0.0 for line in lines])
+    placer = Placer(layout.width, layout.height, points, parts_of_heaviest)
+    placer.take(
+        *(Box.around(disc.x, disc.y, 2 * disc.radius, 2 * disc.radius) for disc in layout.discs.values())
+    )
+    n_strong = 0 if kept is None else sum(map(stands_out.has, lines))
+    node_labels = _place_node_labels(subgraph, layout, strong, placer, most_labels[0], n_strong)
+    labelled = [at for at, line in enumerate(lines) if kept is None or stands_out.has(line)][: most_labels[1]]
+    texts = {at: edge_lines(lines[at], len(lines), keys, ways(lines[at], layout)) for at in labelled}
+    edge_labels = _place_edge_labels(texts, lines, courses, placer)
+    drawn = [
+        _line(subgraph, line, curve, part, stands_out.has(line))
+        for line, curve, part in zip(lines, courses, parts_of_heaviest.tolist(), strict=True)
+    ]
+    parts = [
+        *reversed(drawn),  # the heaviest on top
+        *_discs(subgraph, layout, strong),
+        *(
+            element("g", _on_ground(label, FAINT_TEXT), class_="edge-label", data_edges=_places(lines[at]))
+            for at, label in edge_labels.items()
+        ),
+        *(
+            element(
+                "g",
+                _on_ground(label, TEXT if strong[at] else FAINT_TEXT),
+                class_="node-label",
+                data_node=str(at),
+            )
+            for at, label in node_labels.items()
+        ),
+    ]
+    shown = sum(len(line.edges) for line in lines)
+    crowded = sum(placer.is_on_others(label.box, at) for at, label in edge_labels.items())
+    return Panel(
+        "\n".join(parts),
+        layout.width,
+        layout.height,
+        len(layout.discs),
+        shown,
+        node_labels,
+        edge_labels,
+        lines,
+        crowded,
+    )
+
+
+class _Kept:
+    """Which nodes and lines stand out: those of a smaller subgraph, or all."""
+
+    def __init__(self, subgraph: Subgraph, kept: Subgraph | None) -> None:
+        names = None if kept is None else {node.name for node in kept.nodes}
+        self.nodes = [names is None or node.name in names for node in subgraph.nodes]
+        self._names = [node.name for node in subgraph.nodes]
+        self._pairs: set[frozenset[str]] | None = None
+        if kept is not None:
+            self._pairs = {
+                frozenset((kept.nodes[e.source].name, kept.nodes[e.target].name)) for e in kept.edges
+            }
+
+    def has(self, line: Bundle) -> bool:
+        """Whether a line stands out."""
+        return (
+            self._pairs is None
+            or frozenset((self._names[line.source], self._names[line.target])) in self._pairs
+        )
+
+
+def _chosen(lines: Sequence[Bundle], stands_out: _Kept, most: int) -> tuple[Bundle, ...]:
+    """The lines that stand out, then the heaviest others."""
+    return tuple(sorted(lines, key=lambda line: not stands_out.has(line))[:most])
+
+
+def _place_node_labels(
+    subgraph: Subgraph, layout: Layout, strong: Sequence[bool], placer: Placer, most: int, spared: int
+) -> dict[int, Label]:
+    """The labels of the ends first, then of nodes that stand out, then of those with most attention.
+
+    The last do not lie on the lines that stand out, of which there are as many as `spared`, unless much of the
+    attention was there: the rival of the answer has a name.
+    """
+    ends = (layout.head, layout.answer)
+    peaks = {at: round(gained(subgraph.nodes[at])[0], 9) for at in layout.discs}
+    order = sorted(peaks, key=lambda at: (at not in ends, not strong[at], -peaks[at], at))
+    labels: dict[int, Label] = {}
+    for at in order:
+        if len(labels) >= most:
+            break
+        bold, size = at in ends, NODE_SIZE if strong[at] else NODE_SIZE - 2
+        lines = node_lines(subgraph.nodes[at], bold, 3 if strong[at] else 2)
+        width, height = size_of(lines, size, bold)
+        places = _around(layout.discs[at], width + 4, height, layout.width)
+        box = placer.place(places, spared=0 if strong[at] else spared)
+        if box is None and peaks[at] >= _NOTABLE:
+            box = placer.place(places)
+        if box is not None:
+            labels[at] = Label(lines, box, size, bold)
+    return labels
+
+
+def _around(disc: Disc, width: float, height: float, field: float) -> list[tuple[Box, float]]:
+    """Places for a label at a disc: below, above, to its sides and aslant."""
+    reach_x, reach_y = disc.radius + _GAP + width / 2, disc.radius + _GAP + height / 2
+    places = [(0.0, reach_y, 0.0), (0.0, -reach_y, 0.4), (reach_x, 0.0, 0.5), (-reach_x, 0.0, 0.5)]
+    aside = max(width / 2 - disc.radius, 0.0)
+    inwards = (
+        min(max(disc.x, width / 2), field - width / 2) - disc.x
+    )  # so that it is not cut off at the border
+    for x, cost in ((inwards, 0.1), (aside / 2, 0.3), (-aside / 2, 0.3), (aside, 0.6), (-aside, 0.6)):
+        places += [(x, reach_y, cost), (x, -reach_y, cost + 0.4)]
+    corner_x, corner_y = disc.radius * 0.7 + _GAP + width / 2, disc.radius * 0.7 + height / 2
+    places += [(x, y, 0.8) for x in (corner_x, -corner_x) for y in (corner_y, -corner_y)]
+    return [(Box.around(disc.x + x, disc.y + y, width, height), cost) for x, y, cost in places]
+
+
+def _place_edge_labels(
+    texts: Mapping[int, tuple[str, ...]], lines: Sequence[Bundle], courses: Sequence[Course], placer: Placer
+) -> dict[int, Label]:
+    """Labels on their lines, as near to the middle as there is room; above those that lead back to their node."""
+    labels: dict[int, Label] = {}
+    for at, text in texts.items():
+        width, height = size_of(text, EDGE_SIZE)
+        if lines[at].is_loop:
+            x, y = courses[at].at(0.5)
+            middles = [((x + part * width, y - height / 2 - 3), abs(part)) for part in (0.0, 0.25, -0.25)]
+        else:
+            middles = [(courses[at].at(part), 4 * abs(part - 0.5)) for part in _ALONG]
+        box = placer.place([(Box.around(x, y, width + 6, height + 1), cost) for (x, y), cost in middles], at)
+        if box is not None:
+            labels[at] = Label(text, box, EDGE_SIZE)
+    return labels
+
+
+def _on_ground(label: Label, colour: str) -> str:
+    """Text on a white ground that interrupts lines: struck through it could not be read."""
+    middle, step = (label.box.left + label.box.right) / 2, label.size * LINE_HEIGHT
+    grounds = []
+    for at, line in enumerate(label.lines):
+        width, top = text_width(line, label.size, label.bold) + 4, label.box.top + at * step
+        ground = element(
+            "rect", x=middle - width / 2, y=top, width=width, height=step, fill="#ffffff", opacity="0.8"
+        )
+        grounds.append(ground)
+    return "".join(grounds) + label_text(label, colour)
+
+
+def _line(subgraph: Subgraph, line: Bundle, curve: Course, part: float, is_strong: bool) -> str:
+    """A line with arrows in the direction of its facts."""
+    width = 0.8 + 3.6 * part**0.5
+    colour = LINE if is_strong else FAINT_LINE
+    points = [curve.start, curve.control, curve.end]
+    (x0, y0), (x1, y1), (x2, y2) = ((number(x), number(y)) for x, y in points)
+    parts = [
+        title("; ".join(_told(subgraph, at) for at in line.edges)),
+        element(
+            "path",
+            class_="line",
+            d=f"M{x0},{y0}Q{x1},{y1} {x2},{y2}",
+            fill="none",
+            stroke=colour,
+            stroke_width=width,
+        ),
+    ]
+    size = 5.0 + width
+    for present, at_end in ((line.forward, True), (line.backward and not line.is_loop, False)):
+        if present:
+            parts.append(polygon(arrow(curve, at_end, size), class_="arrow", fill=colour))
+    opacity = f"{(0.45 if is_strong else 0.25) + 0.5 * part**0.5:.2f}"
+    return element("g", "".join(parts), class_="edge", data_edges=_places(line), opacity=opacity)
+
+
+def _places(line: Bundle) -> str:
+    return " ".join(map(str, line.edges))
+
+
+def _told(subgraph: Subgraph, at: int) -> str:
+    edge = subgraph.edges[at]
+    ends = subgraph.nodes[edge.source], subgraph.nodes[edge.target]
+    head, tail = reversed(ends) if edge.inverse else ends
+    return f"{head.label or head.name} · {edge.relation_label} · {tail.label or tail.name}"
+
+
+def _discs(subgraph: Subgraph, layout: Layout, strong: Sequence[bool]) -> list[str]:
+    """The discs, the largest last."""
+    strength = strengths(subgraph, (layout.head, layout.answer), layout.most_attention)
+    order = sorted(layout.discs, key=lambda at: (strong[at], layout.discs[at].radius, at))
+    return [_disc(subgraph, layout, at, strength[at]) for at in order]
+
+
+def _disc(subgraph: Subgraph, layout: Layout, at: int, strength: float) -> str:
+    node, disc = subgraph.nodes[at], layout.discs[at]
+    peak, when = gained(node)
+    colour = HEAD if at == layout.head else ANSWER if at == layout.answer else node_colour(strength, when)
+    role = "head: " if at == layout.head else "answer: " if at == layout.answer else ""
+    shapes = element(
+        "circle",
+        cx=disc.x,
+        cy=disc.y,
+        r=disc.radius,
+        fill=colour,
+        stroke=OUTLINE,
+        stroke_width=_outline(disc),
+    )
+    if at == layout.head == layout.answer:
+        shapes += element("circle", cx=disc.x, cy=disc.y, r=disc.radius * 0.55, fill=ANSWER)
+    told = title(f"{role}{exactly(node)}; attention at most {peak:.1%}")
+    return element("g", told + shapes, class_="node", data_node=str(at))
+
+
+def _outline(disc: Disc) -> float:
+    return 1.6 if disc.radius > 10 else 0.9 if disc.radius > 5 else 0.6

@@ -1,0 +1,74 @@
+"""What happened at each step of the reasoning, in words."""
+
+from dpmpn.explain.explanation import Explanation
+from dpmpn.explain.subgraph import Edge, Node, Subgraph
+from dpmpn.explain.text import percent
+from dpmpn.render.plain import plain
+
+_SHOWN_NODES = 3
+_WORTH_SAYING = 0.005  # parts below are not
+
+
+def told_steps(explanation: Explanation) -> list[str]:
+    """A few sentences for each time t = 0 ... T."""
+    return [_beginning(explanation)] + [_told(explanation, t) for t in range(1, explanation.n_steps + 1)]
+
+
+def told_overview(explanation: Explanation) -> str:
+    """What all steps did together."""
+    head, answer = plain(explanation.question.head_label), plain(explanation.answer.label)
+    steps = "1 step" if explanation.n_steps == 1 else f"{explanation.n_steps} steps"
+    ended = percent(explanation.answer.probability)
+    if explanation.question.head == explanation.answer.answer:
+        return f"All steps at once: after {steps}, {ended} of the attention was at {head}, where it began."
+    return f"All steps at once: the attention began at {head}; after {steps}, {ended} of it was at {answer}."
+
+
+def fact_told(subgraph: Subgraph, edge: Edge) -> str:
+    """The fact an edge stands for, as a sentence of labels."""
+    ends = subgraph.nodes[edge.source], subgraph.nodes[edge.target]
+    head, tail = reversed(ends) if edge.inverse else ends
+    return f"{plain(head.label)} {plain(edge.relation_label)} {plain(tail.label)}"
+
+
+def _beginning(explanation: Explanation) -> str:
+    return f"Start: all of the attention is at {plain(explanation.question.head_label)}, which the question is about."
+
+
+def _told(explanation: Explanation, t: int) -> str:
+    full, last = explanation.full, explanation.n_steps
+    answer = next(node for node in full.nodes if node.name == explanation.answer.answer)
+    sentences = [f"Step {t}{', the last' if t == last else ''}: {_where(full.nodes, answer, t)}."]
+    if full.edges:
+        strongest = max(full.edges, key=lambda edge: edge.flow[t - 1])
+        if strongest.flow[t - 1] >= _WORTH_SAYING:
+            flow, source = percent(strongest.flow[t - 1]), plain(full.nodes[strongest.source].label)
+            sentences.append(
+                f"The strongest flow, {flow}, came from {source} along “{fact_told(full, strongest)}”."
+            )
+    waited = sum(node.waited[t - 1] for node in full.nodes)
+    if waited >= _WORTH_SAYING:
+        sentences.append(f"{percent(waited)} stayed where it was.")
+    return " ".join([*sentences, _arrived(answer, t, last)])
+
+
+def _where(nodes: tuple[Node, ...], answer: Node, t: int) -> str:
+    """Where most of the attention is."""
+    order = sorted(nodes, key=lambda node: -node.attention[t])
+    shown = [node for node in order[:_SHOWN_NODES] if node.attention[t] >= _WORTH_SAYING] or order[:1]
+    first, *others = [
+        (percent(node.attention[t]), plain(node.label) + (" (the answer)" if node is answer else ""))
+        for node in shown
+    ]
+    parts = [f"{first[0]} of the attention is at {first[1]}", *(f"{part} at {name}" for part, name in others)]
+    return ", ".join(parts[:-1]) + " and " + parts[-1] if others else parts[0]
+
+
+def _arrived(answer: Node, t: int, last: int) -> str:
+    """How much the answer has, and how much of what it ends with is there."""
+    if t == last:
+        return f"The answer ends with {percent(answer.attention[t])}: its probability."
+    if answer.attention[t] <= 0:
+        return "The answer has none yet."
+    part = percent(answer.share[t])
+    return f"The answer has {percent(answer.attention[t])}; {part} of what it ends with is already there."

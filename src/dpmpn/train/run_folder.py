@@ -1,0 +1,111 @@
+"""The folder of a run: configuration, graph, triples, versions, metrics and weights, complete in itself.
+
+config.json      the resolved configuration; a folder that has it is a run
+dataset.json     with graph/ and triples/: the dataset (see `data.dataset_folder`)
+versions.json    what wrote the run
+metrics.jsonl    one line per stretch of training and per validation
+checkpoint.json  the last checkpoint, with its checkpoint-*.safetensors
+best.json        the best model, with its best-*.safetensors
+"""
+
+from functools import cached_property
+from pathlib import Path
+
+from dpmpn.config import Config, from_dict, to_dict
+from dpmpn.data import dataset_folder
+from dpmpn.data.dataset import Dataset
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.storage import open_graph
+from dpmpn.errors import ConfigError, DataError, RunError
+from dpmpn.files import read_json, whole_folder, write_json
+from dpmpn.models.paper.network import AnyNetwork, build_network
+from dpmpn.provenance import versions
+from dpmpn.train.checkpoint import check_size, has_checkpoint, load_network
+from dpmpn.train.placing import least_values
+
+CONFIG, VERSIONS, METRICS = "config.json", "versions.json", "metrics.jsonl"
+_COPY_AGAIN = "copy the run folder again, or train anew with another --out"
+
+
+class RunFolder:
+    """A run on disk; make one with `create`, or `open` an existing one."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    def create(cls, path: str | Path, dataset: Dataset, config: Config) -> "RunFolder":
+        """Make the folder of a new run; refuse one that holds a run or anything else."""
+        run = cls(path)
+        if run.exists():
+            raise RunError(f"{run.path} already holds a run; go on with --resume or choose another --out")
+        with whole_folder(run.path) as folder:
+            dataset_folder.write_dataset(dataset, folder)
+            write_json(folder / VERSIONS, versions())
+            write_json(folder / CONFIG, to_dict(config))
+            (folder / METRICS).touch()
+        return run
+
+    @classmethod
+    def open(cls, path: str | Path) -> "RunFolder":
+        """Open the folder of a run, whatever machine made it."""
+        run = cls(path)
+        if not run.path.is_dir():
+            raise RunError(f"{run.path} is not a folder; `dpmpn train DATASET --out {run.path}` makes a run")
+        if not run.exists():
+            raise RunError(f"{run.path} has no {CONFIG}: it is not the folder of a run; name one, or train")
+        for name in (dataset_folder.MANIFEST, dataset_folder.GRAPH, dataset_folder.TRIPLES):
+            if not (run.path / name).exists():
+                raise RunError(f"{run.path / name} is missing; {_COPY_AGAIN}")
+        _ = run.config
+        return run
+
+    def exists(self) -> bool:
+        """Whether the folder holds a run."""
+        return (self.path / CONFIG).is_file()
+
+    @property
+    def metrics(self) -> Path:
+        """The file of metrics, one JSON object a line."""
+        return self.path / METRICS
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration the run was made with, or resumed with last."""
+        path = self.path / CONFIG
+        try:
+            return from_dict(read_json(path, _COPY_AGAIN))
+        except ConfigError as error:
+            raise RunError(f"{path}: {error}; another version may have written it") from error
+
+    def save_config(self, config: Config) -> None:
+        """Write the configuration."""
+        write_json(self.path / CONFIG, to_dict(config))
+        self.__dict__["config"] = config
+
+    def dataset(self) -> Dataset:
+        """The dataset, from this folder alone; graph and triples are memory-mapped."""
+        try:
+            return dataset_folder.open_dataset(self.path)
+        except DataError as error:
+            raise RunError(f"{error}: the run's data is broken; {_COPY_AGAIN}") from error
+
+    def has_weights(self) -> bool:
+        """Whether a checkpoint was written."""
+        return has_checkpoint(self.path)
+
+    def network(self, which: str = "best") -> AnyNetwork:
+        """The network with its "best" or its "last" weights; before any validation, the best are the last."""
+        if which not in ("best", "last"):
+            raise RunError(f"there are 'best' and 'last' weights, not '{which}'")
+        graph = self._graph()
+        check_size(self.path, which, least_values(graph, self.config.model))
+        network = build_network(graph.n_entities, graph.n_relations, self.config.model, self.config.run.seed)
+        load_network(self.path, network, which)
+        return network
+
+    def _graph(self) -> KnowledgeGraph:
+        try:
+            return open_graph(self.path / dataset_folder.GRAPH)
+        except DataError as error:
+            raise RunError(f"{error}: the run's graph is broken; {_COPY_AGAIN}") from error
