@@ -49,6 +49,19 @@ def test_relations_that_are_inverses():
 
 
 @given(triple_lists)
+def test_runs_are_the_edges_of_each_entity_and_relation(triples):
+    graph = build(triples)
+    edges = edges_of(graph)
+    pairs = sorted({(h, r) for h, r, _ in edges})
+    runs = graph.runs
+    owners = np.repeat(np.arange(N_ENTITIES), np.diff(runs.offsets))
+    assert list(zip(owners.tolist(), runs.relations.tolist(), strict=True)) == pairs
+    assert runs.lengths.tolist() == [sum(e[:2] == pair for e in edges) for pair in pairs]
+    assert [edges[start][:2] for start in runs.starts[:-1]] == pairs and runs.starts[-1] == graph.n_edges
+    assert graph.runs is runs and not any(array.flags.writeable for array in runs)
+
+
+@given(triple_lists)
 def test_offsets_count_the_out_edges(triples):
     graph = build(triples)
     heads = [h for h, _, _ in edges_of(graph)]

@@ -46,9 +46,7 @@ class _Usage:
         against = graph.is_inverse
         forward = np.where(against, graph.inverse, np.arange(n_relations))
         self.asked = list(zip(forward.tolist(), against.tolist(), strict=True))  # of each edge's relation
-        first = _first_of_kind(graph)
-        self.kinds = graph.relations[first]  # of each entity, ascending
-        self.kind_offsets = np.searchsorted(first, graph.offsets)  # entities + 1
+        self.kind_offsets, self.kinds, _ = graph.runs  # entities + 1; of each entity, ascending
         self.facts = _counts(graph.relations, n_relations)
         owners = np.repeat(
             np.arange(graph.n_entities, dtype=np.int32), np.diff(self.kind_offsets)
@@ -124,15 +122,6 @@ _USAGES: WeakKeyDictionary[KnowledgeGraph, _Usage] = WeakKeyDictionary()
 def _offer(own: int, alike: float, facts: int, relation: int, inverse: bool) -> Offered:
     used: Used = "head" if own else "like" if alike else "other"
     return Offered(relation, inverse, used, -own or -facts)
-
-
-def _first_of_kind(graph: KnowledgeGraph) -> np.ndarray:
-    """The first edge of each relation of each entity, ascending."""
-    first = np.ones(graph.n_edges, bool)
-    np.not_equal(graph.relations[1:], graph.relations[:-1], out=first[1:])
-    starts = graph.offsets[:-1]
-    first[starts[starts < graph.n_edges]] = True
-    return np.flatnonzero(first)
 
 
 def _counts(relations: np.ndarray, n_relations: int) -> np.ndarray:
