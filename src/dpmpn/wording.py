@@ -1,13 +1,26 @@
-"""Numbers and lists in words."""
+"""Numbers, lists and times as people read them: the one place that decides how they are written."""
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
-_SMALL = 0.0005  # what three decimals would show as nothing
+DIGITS = 6
+"""Significant digits of a number in a file or a reply: the seventh of a float32 depends on what is asked with it."""
+
+_SMALL_PROBABILITY = 0.0005  # what three decimals would show as nothing
+_SMALL_PART = 0.005  # what whole per cent would show as nothing
+_NEARLY_ALL = 0.9995  # below it, a part is not all
+_FIRST_DIGIT = 1e-5  # parts below it have no digit that anybody wants
+
+
+def plural(count: float, one: str, several: str | None = None) -> str:
+    """A noun, or other words, for so many."""
+    return one if count == 1 else several or one + "s"
 
 
 def counted(count: int, one: str, several: str | None = None) -> str:
-    """A count and its noun, or other words, in singular or plural."""
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
+    """A count and its noun: 1 fact, 1,200 facts."""
+    return f"{count:,} {plural(count, one, several)}"
 
 
 def listed(texts: Sequence[str], last: str = "and") -> str:
@@ -17,4 +30,57 @@ def listed(texts: Sequence[str], last: str = "and") -> str:
 
 def probability_shown(probability: float) -> str:
     """A probability with three decimals; one that is next to nothing, but not nothing, does not look like it."""
-    return f"{probability:.3f}" if probability >= _SMALL else f"{probability:.1g}"
+    return f"{probability:.3f}" if probability >= _SMALL_PROBABILITY else f"{probability:.1g}"
+
+
+def percent(part: float) -> str:
+    """A part in whole per cent, for a sentence: 37%; what is not nothing, or not all, does not look like it."""
+    if 0 < part <= _SMALL_PART:
+        return "<1%"
+    return ">99%" if 1 - _SMALL_PART <= part < _NEARLY_ALL else f"{part:.0%}"
+
+
+def small_percent(part: float) -> str:
+    """A part in whole per cent, a small one with its first digit: 0.2%."""
+    return f"{100 * part:.1g}%" if _FIRST_DIGIT <= part <= _SMALL_PART else percent(part)
+
+
+def percentage(fraction: float | None, digits: int = 1) -> str:
+    """A fraction in percent without the sign, for a table: 48.2; a dash where there is none."""
+    return "-" if fraction is None else f"{100 * fraction:.{digits}f}"
+
+
+def six_digits(value: Any) -> Any:
+    """A value with its numbers rounded to six significant digits, whatever it holds; tuples become lists."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: six_digits(each) for key, each in value.items()}
+    return [six_digits(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def duration(seconds: float) -> str:
+    """A duration as m:ss or h:mm:ss; a dash where nobody knows it."""
+    if not math.isfinite(seconds):
+        return "-"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def about(seconds: float) -> str:
+    """A duration that is only guessed: about 40 s, about 3 min, about 2 h 05 min."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"about {minutes} min" if minutes < 90 else f"about {minutes // 60} h {minutes % 60:02} min"
+
+
+def megabytes(n_bytes: float, digits: int = 0) -> str:
+    """A size in MB of a million bytes, as files have it."""
+    return f"{n_bytes / 1e6:,.{digits}f} MB"
+
+
+def memory(n_bytes: int) -> str:
+    """A size of memory in whole MB or GB, by powers of two."""
+    return f"{n_bytes >> 30:,} GB" if n_bytes >= 1 << 30 else f"{n_bytes / 2**20:,.0f} MB"

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpmpn.cli.output import JsonTarget, Output, table
-from dpmpn.cli.progress import Meter, duration
+from dpmpn.cli.progress import Meter
 from dpmpn.cli.signals import stoppable
 from dpmpn.data.dataset import load_dataset
 from dpmpn.errors import ConfigError
 from dpmpn.lab.compare.settings import EMBEDDING_MODELS
-from dpmpn.wording import counted
+from dpmpn.wording import counted, duration, percentage
 
 if TYPE_CHECKING:
     from dpmpn.lab.compare.comparison import Comparison
@@ -189,7 +189,7 @@ def _conclude(output: Output, comparison: "Comparison") -> None:
         result = model["result"]
         shown.add_row(
             model["label"],
-            *(f"{100 * result['test']['both']['realistic'][metric]:.1f}" for metric in METRICS),
+            *(percentage(result["test"]["both"]["realistic"][metric]) for metric in METRICS),
             f"{result['parameters']:,}",
             f"{result['epochs']:.3g}",
             f"{result['queries_per_s']:,.0f}",

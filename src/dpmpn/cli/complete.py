@@ -10,10 +10,10 @@ from rich.markup import escape
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.output import JsonTarget, Output, table
-from dpmpn.cli.progress import Meter, duration
+from dpmpn.cli.progress import Meter
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import DataError
-from dpmpn.wording import counted
+from dpmpn.wording import counted, duration
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,6 +12,7 @@ from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter
 from dpmpn.cli.settings import with_settings
 from dpmpn.data.vocabulary import Vocabulary
+from dpmpn.wording import percentage
 
 _METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
 _DIRECTIONS = {"both": "both", "tail": "<head, relation, ?>", "head": "<?, relation, tail>"}
@@ -73,9 +74,9 @@ def _show(output: Output, report: dict[str, Any], names: Vocabulary) -> None:
 
 def _add_rows(shown: Any, label: str, summary: dict[str, Any], ties: tuple[str, ...]) -> None:
     for way in ties:
-        scores = [_percent(summary[way][metric]) for metric in _METRICS]
+        scores = [percentage(summary[way][metric]) for metric in _METRICS]
         once = way == ties[0]
-        count, coverage = (f"{summary['queries']:,}", _percent(summary["coverage"])) if once else ("", "")
+        count, coverage = (f"{summary['queries']:,}", percentage(summary["coverage"])) if once else ("", "")
         shown.add_row(escape(label) if once else "", way, count, *scores, coverage)
 
 
@@ -91,9 +92,5 @@ def _show_precision(output: Output, precision: dict[str, Any]) -> None:
     means = {"map_over_triples": "MAP over triples", "map_over_heads": "MAP over heads"}
     shown = table("ties", *means.values(), right=tuple(means.values()))
     for way in ("realistic", "optimistic", "pessimistic"):
-        shown.add_row(way, *(_percent(precision[way][mean]) for mean in means))
+        shown.add_row(way, *(percentage(precision[way][mean]) for mean in means))
     output.show(shown)
-
-
-def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.1f}"

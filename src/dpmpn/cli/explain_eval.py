@@ -10,10 +10,10 @@ from rich.table import Table
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.output import JsonTarget, Output, table
-from dpmpn.cli.progress import Meter, duration
+from dpmpn.cli.progress import Meter
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError
-from dpmpn.wording import counted, probability_shown
+from dpmpn.wording import counted, duration, probability_shown
 
 _GROUPS = {
     "all": "All answers",

@@ -8,12 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from dpmpn.cli.output import JsonTarget, Output
-from dpmpn.cli.progress import Meter, duration
+from dpmpn.cli.progress import Meter
 from dpmpn.data.fetching.downloads import MIRROR_VARIABLE
 from dpmpn.data.fetching.fetch import Fetched, fetch_dataset
 from dpmpn.data.registry import ROOT_VARIABLE, find_dataset
-
-_MEGABYTE = 1e6
+from dpmpn.wording import duration, megabytes
 
 
 def command(
@@ -56,7 +55,7 @@ def _with_rate(show: Callable[[int, int, str], None]) -> Callable[[int, int], No
             show(done, total, "")
             return
         rate = came / seconds
-        show(done, total, f"{rate / _MEGABYTE:.1f} MB/s, ETA {duration((total - done) / rate)}")
+        show(done, total, f"{megabytes(rate, 1)}/s, ETA {duration((total - done) / rate)}")
 
     return show_bytes
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from dpmpn.cli.output import JsonTarget, Output
-from dpmpn.cli.progress import Meter, duration
+from dpmpn.cli.progress import Meter
 from dpmpn.data.dataset import SPLITS
 from dpmpn.errors import ConfigError, DataError
-from dpmpn.wording import counted
+from dpmpn.wording import counted, duration
 
 _MEGABYTE = 1_000_000
 _SHOWN_PAIRS = 3

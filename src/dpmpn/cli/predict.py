@@ -11,10 +11,10 @@ from dpmpn.ask.predictions import Predictions
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, asked_on, changed
 from dpmpn.cli.output import JsonTarget, Output, table
-from dpmpn.cli.progress import Meter, duration
+from dpmpn.cli.progress import Meter
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError
-from dpmpn.wording import counted
+from dpmpn.wording import counted, duration
 
 if TYPE_CHECKING:
     from dpmpn.ask.bulk_queries import BulkReport

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from dpmpn.cli.output import Output
+from dpmpn.wording import duration
 
 if TYPE_CHECKING:
     from dpmpn.train.trainer import Progress as TrainingProgress
@@ -64,12 +65,3 @@ class Meter:
         note = f"epoch {progress.epoch:.2f}, loss {loss}, {speed}, ETA {duration(progress.eta_seconds)}"
         best = "" if progress.best_mrr is None else f", best MRR {progress.best_mrr:.4f}"
         self.show(progress.position, progress.total, note + best)
-
-
-def duration(seconds: float) -> str:
-    """A duration as m:ss or h:mm:ss."""
-    if not math.isfinite(seconds):
-        return "-"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -9,6 +9,7 @@ from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter
 from dpmpn.data.dataset import load_dataset
 from dpmpn.data.vocabulary import Vocabulary
+from dpmpn.wording import percentage
 
 _MARKS = {
     "duplicate": "stand in train as they are",
@@ -46,8 +47,8 @@ def _show(output: Output, report: dict[str, Any], relations: Vocabulary) -> None
     shown = table("measure", "value", right=("value",))
     for key in ("entities", "relations", "train", "valid", "test"):
         shown.add_row(key, f"{report[key]:,}")
-    shown.add_row("multi-edge facts of train (PME), %", _percent(report["pme_train"]))
-    shown.add_row("multi-edge facts of valid (PME), %", _percent(report["pme_valid"]))
+    shown.add_row("multi-edge facts of train (PME), %", percentage(report["pme_train"]))
+    shown.add_row("multi-edge facts of valid (PME), %", percentage(report["pme_valid"]))
     shown.add_row("average shortest path of valid pairs", _average(report))
     degree = report["degree"]
     shown.add_row("facts of an entity, on average", f"{degree['mean'] or 0:.1f}")
@@ -74,7 +75,9 @@ def _show_leakage(output: Output, leaks: dict[str, Any]) -> None:
         columns = [name for split in splits for name in (split, f"% of {split}")]
         shown = table("held-out facts that", *columns, right=tuple(columns))
         for mark, label in _MARKS.items():
-            cells = [(f"{leaks[split][mark]:,}", _percent(leaks[split]["shares"][mark])) for split in splits]
+            cells = [
+                (f"{leaks[split][mark]:,}", percentage(leaks[split]["shares"][mark])) for split in splits
+            ]
             shown.add_row(label, *(cell for pair in cells for cell in pair))
         output.show(shown)
 
@@ -86,7 +89,7 @@ def _show_relations(output: Output, pairs: list[dict[str, Any]], relations: Voca
     shown = table("relation", "repeats", "as", "facts", "%", right=("facts", "%"))
     for pair in pairs[:_SHOWN_PAIRS]:
         names = [relations.label(relations.id(pair[key], "relation")) for key in ("relation", "other")]
-        shown.add_row(*map(escape, names), pair["kind"], f"{pair['shared']:,}", _percent(pair["share"]))
+        shown.add_row(*map(escape, names), pair["kind"], f"{pair['shared']:,}", percentage(pair["share"]))
     output.show(shown)
     if len(pairs) > _SHOWN_PAIRS:
         output.say(f"and {len(pairs) - _SHOWN_PAIRS:,} more pairs of relations; --json lists them all")
@@ -97,7 +100,3 @@ def _average(report: dict[str, Any]) -> str:
         return "-"
     error = report["shortest_path"]["standard_error"]
     return f"{report['average_shortest_path_valid']:.2f}" + (f" ± {error:.3f}" if error is not None else "")
-
-
-def _percent(fraction: float | None) -> str:
-    return "-" if fraction is None else f"{100 * fraction:.1f}"

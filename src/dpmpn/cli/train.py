@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpmpn.cli.output import JsonTarget, Output
-from dpmpn.cli.progress import Meter, duration
+from dpmpn.cli.progress import Meter
 from dpmpn.cli.settings import with_settings
 from dpmpn.cli.signals import stoppable
 from dpmpn.config import Config, load_preset, with_overrides
@@ -16,6 +16,7 @@ from dpmpn.data.dataset import Dataset, load_dataset
 from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.suitable_config import suitable_config
+from dpmpn.wording import duration, plural
 
 if TYPE_CHECKING:
     from dpmpn.train.run_folder import RunFolder
@@ -121,7 +122,7 @@ def _introduce(output: Output, dataset: Dataset, config: Config, out: Path) -> N
         f"triples: {len(dataset.train):,} train, {len(dataset.valid):,} valid, {len(dataset.test):,} test"
     )
     epochs = config.training.n_epochs
-    output.say(f"training for {epochs:g} epoch{'s' * (epochs != 1)} in {out}; Ctrl-C saves and ends")
+    output.say(f"training for {epochs:g} {plural(epochs, 'epoch')} in {out}; Ctrl-C saves and ends")
 
 
 def _conclude(output: Output, result: "TrainingResult", dataset: Dataset, out: Path) -> None:

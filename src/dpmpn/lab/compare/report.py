@@ -9,8 +9,9 @@ from typing import Any
 from dpmpn.files import write_json, write_text
 from dpmpn.lab.compare.plot import draw_curves
 from dpmpn.lab.compare.race import MARKS
-from dpmpn.lab.figures.markdown import percent, table
+from dpmpn.lab.figures.markdown import table
 from dpmpn.lab.figures.published import PublishedRow, published_rows
+from dpmpn.wording import counted, percentage, plural
 
 NAME = "compare"
 _LATE = 1.1  # minutes of a validation over those of its mark: a batch may take long
@@ -70,8 +71,8 @@ def _how(conditions: dict[str, Any], models: list[dict[str, Any]]) -> str:
     validations = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
     return (
         f"Whole test set: {test:,} triples asked in both directions, filtered ranks, ties at the mean of their places, "
-        f"in percent. Training on {threads} thread{'s' * (threads != 1)}, seed {conditions['seed']}; the best of "
-        f"{validations} validation{'s' * (counts[-1] > 1)} is tested, and no clock runs while a model is measured."
+        f"in percent. Training on {counted(threads, 'thread')}, seed {conditions['seed']}; the best of "
+        f"{validations} {plural(counts[-1], 'validation')} is tested, and no clock runs while a model is measured."
         f"{_unequal(models)}"
     )
 
@@ -104,9 +105,9 @@ def _row(model: dict[str, Any], marks: list[int]) -> list[str]:
     label = f"**{model['label']}**" if model["is_own"] else model["label"]
     return [
         label,
-        *(percent(both["realistic"][metric]) for metric in METRICS),
-        f"{percent(both['pessimistic']['mrr'])} to {percent(both['optimistic']['mrr'])}",
-        *(percent(at_mark(model, mark)) for mark in marks),
+        *(percentage(both["realistic"][metric]) for metric in METRICS),
+        f"{percentage(both['pessimistic']['mrr'])} to {percentage(both['optimistic']['mrr'])}",
+        *(percentage(at_mark(model, mark)) for mark in marks),
         f"{result['parameters']:,}",
         f"{result['epochs']:.3g}",
         f"{result['queries_per_s']:,.0f}",

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Sequence
 from statistics import mean, stdev
 
+from dpmpn.wording import percentage
+
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[str] = ()) -> str:
     """A table; all columns but the first and those of `words` hold numbers, which stand to the right."""
@@ -10,14 +12,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: Collecti
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (columns, bars, *rows)) + "\n"
 
 
-def percent(fraction: float | None, digits: int = 1) -> str:
-    """A fraction as the paper prints it; a dash where there is none."""
-    return "-" if fraction is None else f"{100 * fraction:.{digits}f}"
-
-
 def mean_std(fractions: Sequence[float]) -> str:
     """Mean (standard deviation) in percent, as in the paper: 48.2 (.5); the mean alone where there is one value."""
     if len(fractions) == 1:
-        return percent(fractions[0])
+        return percentage(fractions[0])
     spread = f"{100 * stdev(fractions):.1f}"
-    return f"{percent(mean(fractions))} ({spread.removeprefix('0')})"
+    return f"{percentage(mean(fractions))} ({spread.removeprefix('0')})"

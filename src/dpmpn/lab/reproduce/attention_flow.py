@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmpn.lab.figures.markdown import percent, table
+from dpmpn.lab.figures.markdown import table
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.lab.reproduce.tasks import (
     TEST_FACTS,
@@ -19,7 +19,7 @@ from dpmpn.lab.reproduce.tasks import (
     tasks_of,
     training_told,
 )
-from dpmpn.wording import counted
+from dpmpn.wording import counted, percentage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -167,7 +167,7 @@ def _share_table(means: Mapping[str, Mapping[str, list[float]]], count: int) -> 
     nodes = "the most attended node" if count == 1 else f"the {count} most attended nodes"
     return f"Mean share of attention on {nodes}, in percent:\n\n" + table(
         ["task", *_steps(means)],
-        ([task, *(percent(value) for value in found[f"top_{count}"])] for task, found in means.items()),
+        ([task, *(percentage(value) for value in found[f"top_{count}"])] for task, found in means.items()),
     )
 
 

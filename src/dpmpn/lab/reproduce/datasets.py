@@ -4,11 +4,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dpmpn.data.registry import known_dataset
-from dpmpn.lab.figures.markdown import percent, table
+from dpmpn.lab.figures.markdown import table
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.lab.reproduce.settings import QUICK_DATASET, SCALE_DATASET, dataset_named
 from dpmpn.lab.reproduce.workshop import Workshop
-from dpmpn.wording import listed
+from dpmpn.wording import listed, percentage
 
 
 class Connection(NamedTuple):
@@ -96,7 +96,7 @@ def _shown(row: dict[str, Any], key: str) -> str:
     """A figure as the paper prints it."""
     if row[key] is None:
         return "-"
-    return percent(row[key]) if key.startswith("pme") else f"{row[key]:.2f}"
+    return percentage(row[key]) if key.startswith("pme") else f"{row[key]:.2f}"
 
 
 def _notes(request: Request, results: dict[str, Result]) -> list[str]:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from statistics import mean
 from typing import Any
 
-from dpmpn.lab.figures.markdown import percent, table
+from dpmpn.lab.figures.markdown import table
 from dpmpn.lab.reproduce.exhibit import Exhibited, Request, Result
 from dpmpn.lab.reproduce.growth_plot import SETTINGS, Grown, plot
 from dpmpn.lab.reproduce.settings import LIMITS
-from dpmpn.wording import counted, listed
+from dpmpn.wording import counted, listed, percentage
 
 _COLUMNS = (
     "part", "seed", "setting", "strategy", "d", "step", "bound", "probability", "within",
@@ -96,7 +96,7 @@ def _strategy_table(expansion: Result, grown: Grown) -> str:
     ]  # fmt: skip
     last = [sizes[name][-1] for name in ("mean", "p95", "max")]
     rows = [["full expansion", "-", "-", "-", *(f"{size:,.0f}" for size in last), "-", "-", "-"]]
-    rows[0].append(percent(expansion["coverage"]))
+    rows[0].append(percentage(expansion["coverage"]))
     for setting in grown.values():
         rows += [_strategy_cells(strategy, found) for strategy, found in setting.items()]
     return table(columns, rows)
@@ -113,7 +113,7 @@ def _strategy_cells(strategy: str, found: Sequence[dict[str, Any]]) -> list[str]
         _number(one["bound"]),
         f"{max(each['most_added'] for each in found):,}",
         _number(one["bound_added"]),
-        percent(mean(each["coverage"] for each in found)),
+        percentage(mean(each["coverage"] for each in found)),
     ]
 
 
@@ -148,7 +148,7 @@ def _strategies_told(request: Request, results: dict[str, Result], grown: Grown)
 
 
 def _coverage(strategies: dict[str, list[dict[str, Any]]], strategy: str) -> str:
-    return percent(mean(each["coverage"] for each in strategies[strategy]))
+    return percentage(mean(each["coverage"] for each in strategies[strategy]))
 
 
 def _trained_told(request: Request, attention: Sequence[Result]) -> str:
@@ -165,13 +165,13 @@ def _expansion_table(expansion: Result) -> str:
     columns += [text for step in _TABLE_STEPS for text in (f"bound, step {step}", "promised", "measured")]
     rows = []
     for bound in expansion["bounds"]:
-        cells = [str(bound["d"]), percent(bound["p"]), percent(bound["p_along_edges"])]
+        cells = [str(bound["d"]), percentage(bound["p"]), percentage(bound["p_along_edges"])]
         for step in bound["steps"][: len(_TABLE_STEPS)]:
             beyond = step["bound"] >= expansion["n_entities"]
             cells += [
                 "the graph" if beyond else f"{step['bound']:,}",
-                percent(step["probability"]),
-                percent(step["within"]),
+                percentage(step["probability"]),
+                percentage(step["within"]),
             ]
         rows.append(cells)
     return "The proposition, in percent of all nodes:\n\n" + table(columns[: len(rows[0])], rows)
@@ -205,11 +205,11 @@ def _increment_table(strategies: dict[str, list[dict[str, Any]]]) -> str:
     rows = [
         [
             str(first["d"]),
-            percent(first["probability"]),
+            percentage(first["probability"]),
             f"{first['bound']:,}",
-            percent(first["within"]),
+            percentage(first["within"]),
             f"{second['bound']:,}",
-            percent(second["within"]),
+            percentage(second["within"]),
         ]
         for first, second in zip(one["by_degree"], two["by_degree"], strict=True)
     ]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
-from dpmpn.lab.figures.markdown import percent, table
+from dpmpn.lab.figures.markdown import table
 from dpmpn.lab.reproduce.analysis import (
     DATASETS,
     METRICS,
@@ -31,6 +31,7 @@ from dpmpn.lab.reproduce.variations import (
     values_told,
     variations,
 )
+from dpmpn.wording import percentage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,7 +119,7 @@ def _lines(results: list[Result], key: str) -> list[list[str]]:
                 f"`{key}`",
                 f"{value} (standard)" if found[0]["varied"] is None else str(value),
                 *score_cells(found),
-                percent(mean(result["scores"]["both"]["coverage"] for result in found)),
+                percentage(mean(result["scores"]["both"]["coverage"] for result in found)),
                 f"{mean(result['visited_nodes'] for result in found):.0f}",
                 f"{mean(training_rate(result) for result in found):.0f}",
             ]

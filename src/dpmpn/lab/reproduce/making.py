@@ -19,7 +19,7 @@ from dpmpn.lab.figures.plots import check_plotting, save_plot
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.lab.reproduce.workshop import RUNS, Watch, Workshop
 from dpmpn.provenance import machine, versions
-from dpmpn.wording import listed
+from dpmpn.wording import about, listed
 
 MANIFEST, RESULTS = "exhibit.json", "results"
 _AGAIN = "remove it, and the same command makes it again"
@@ -94,7 +94,7 @@ def _results(pieces: list[Piece], folder: Path, workshop: Workshop) -> dict[str,
     if done := len(pieces) - len(open_pieces):
         say(f"{done} of {len(pieces)} pieces of work are done already")
     if open_pieces:
-        say(f"to do: {_about(sum(piece.seconds for piece in open_pieces))} on two cores")
+        say(f"to do: {about(sum(piece.seconds for piece in open_pieces))} on two cores")
     spent = planned = 0.0
     for at, piece in enumerate(open_pieces):
         start = time.perf_counter()
@@ -104,7 +104,7 @@ def _results(pieces: list[Piece], folder: Path, workshop: Workshop) -> dict[str,
         write_json(paths[piece.name], {**result, "wall_seconds": seconds, **made_by})
         spent, planned = spent + seconds, planned + piece.seconds
         left = sum(other.seconds for other in open_pieces[at + 1 :]) * spent / planned
-        say(f"{piece.name} done" + (f"; {_about(left)} left" if at + 1 < len(open_pieces) else ""))
+        say(f"{piece.name} done" + (f"; {about(left)} left" if at + 1 < len(open_pieces) else ""))
     return {name: read_json(path, _AGAIN) for name, path in paths.items()}
 
 
@@ -152,11 +152,3 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
-
-
-def _about(seconds: float) -> str:
-    """A duration as a person would say it."""
-    if seconds < 90:
-        return f"about {max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    return f"about {minutes} min" if minutes < 90 else f"about {minutes // 60} h {minutes % 60:02} min"

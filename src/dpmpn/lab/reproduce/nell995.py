@@ -5,7 +5,7 @@ from functools import partial
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.lab.figures.markdown import mean_std, percent, table
+from dpmpn.lab.figures.markdown import mean_std, table
 from dpmpn.lab.figures.published import published_map
 from dpmpn.lab.reproduce.analysis import seeds_told
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
@@ -18,6 +18,7 @@ from dpmpn.lab.reproduce.tasks import (
     tasks_of,
     training_told,
 )
+from dpmpn.wording import percentage
 
 if TYPE_CHECKING:
     from dpmpn.lab.reproduce.workshop import Workshop
@@ -112,7 +113,7 @@ def _ties_told(results: Iterable[Result]) -> str:
     )
     return (
         "Candidates that tie are placed in random order; the best and the worst order differ by "
-        f"{percent(apart)} points at most."
+        f"{percentage(apart)} points at most."
     )
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
-from dpmpn.lab.figures.markdown import percent
 from dpmpn.lab.reproduce.exhibit import Request, Result
 from dpmpn.lab.reproduce.settings import training_seconds
 from dpmpn.lab.reproduce.workshop import RUNS
+from dpmpn.wording import percentage
 
 if TYPE_CHECKING:
     from dpmpn.lab.reproduce.workshop import Workshop
@@ -115,7 +115,7 @@ def _cut_told(results: Iterable[Result]) -> str:
     shares = [result["training"]["queries"] / result["planned_queries"] for result in results]
     if min(shares, default=1.0) > _NEARLY:
         return ""
-    return f" Time was over before: one training saw only {percent(min(shares), 0)} % of its queries."
+    return f" Time was over before: one training saw only {percentage(min(shares), 0)} % of its queries."
 
 
 def runs_told(request: Request) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config, load_preset, with_overrides
 from dpmpn.data.dataset import Dataset
-from dpmpn.lab.figures.markdown import percent, table
+from dpmpn.lab.figures.markdown import table
 from dpmpn.lab.figures.published import PublishedRow, published_rows
 from dpmpn.lab.reproduce.analysis import (
     METRICS,
@@ -26,6 +26,7 @@ from dpmpn.lab.reproduce.settings import (
     dataset_named,
     training_seconds,
 )
+from dpmpn.wording import percentage
 
 if TYPE_CHECKING:
     from dpmpn.lab.reproduce.workshop import Workshop
@@ -189,7 +190,7 @@ def _effort(ways: dict[str, list[Result]]) -> str:
                 f"{row['epochs']:.2f}",
                 f"{row['training_seconds'] / 60:.1f}",
                 f"{row['queries_per_s']:.0f}",
-                *(percent(share) for share in reached),
+                *(percentage(share) for share in reached),
             ]
         )
     columns = ["seed", "queries", "epochs", "minutes", "queries/s", *(f"reached with {way}" for way in ways)]

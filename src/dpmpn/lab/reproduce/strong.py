@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
-from dpmpn.lab.figures.markdown import mean_std, percent, table
+from dpmpn.lab.figures.markdown import mean_std, table
 from dpmpn.lab.figures.published import published_rows
 from dpmpn.lab.reproduce.analysis import run_label, scores_of, training_rate
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
@@ -22,7 +22,7 @@ from dpmpn.lab.reproduce.planning import (
     runs_told,
 )
 from dpmpn.lab.reproduce.settings import QUICK_DATASET, config_for, dataset_named
-from dpmpn.wording import listed
+from dpmpn.wording import listed, percentage
 
 if TYPE_CHECKING:
     from dpmpn.lab.reproduce.workshop import Workshop
@@ -145,7 +145,7 @@ def _compared(found: dict[str, list[Result]]) -> str:
         for metric, label in METRICS.items()
     ]
     reached = {
-        kind: percent(mean(result["scores"]["both"]["coverage"] for result in results))
+        kind: percentage(mean(result["scores"]["both"]["coverage"] for result in results))
         for kind, results in found.items()
     }
     return (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import INVERSE_SUFFIX
 from dpmpn.errors import ConfigError
-from dpmpn.lab.figures.markdown import percent, table
+from dpmpn.lab.figures.markdown import table
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.lab.reproduce.tasks import (
     check_tasks,
@@ -20,7 +20,7 @@ from dpmpn.lab.reproduce.tasks import (
     tasks_of,
     training_told,
 )
-from dpmpn.wording import counted, probability_shown
+from dpmpn.wording import counted, percentage, probability_shown
 
 if TYPE_CHECKING:
     from dpmpn.ask.asked import Asked
@@ -255,7 +255,7 @@ def _fact_table(result: Result) -> str:
     rows = []
     for head, relation, tail, share in facts[:_SHOWN_FACTS]:
         mark = ["yes" if (head, relation, tail) in printed else ""] if paper else []
-        rows.append([f"`{head}`, `{relation}`, `{tail}`", percent(share), *mark])
+        rows.append([f"`{head}`, `{relation}`, `{tail}`", percentage(share), *mark])
     return table(columns, rows)
 
 

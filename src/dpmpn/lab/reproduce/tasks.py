@@ -7,10 +7,9 @@ from dpmpn.config import load_preset
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.registry import known_dataset
 from dpmpn.data.tasks import single_relation_task
-from dpmpn.lab.figures.markdown import percent
 from dpmpn.lab.reproduce.exhibit import Request, Result
 from dpmpn.lab.reproduce.settings import QUICK_DATASET, config_for, dataset_named, training_seconds
-from dpmpn.wording import listed
+from dpmpn.wording import listed, percentage
 
 if TYPE_CHECKING:
     from dpmpn.lab.reproduce.workshop import Workshop
@@ -110,6 +109,6 @@ def training_told(request: Request, results: Sequence[Result]) -> str:
     if not held_out:
         return f"{seen}."
     return (
-        f"{seen}. {percent(share, 0)} % of the training facts were not asked in training: they choose the best "
+        f"{seen}. {percentage(share, 0)} % of the training facts were not asked in training: they choose the best "
         "weights, since the validation facts of these tasks are training facts, too."
     )
