@@ -7,7 +7,7 @@ from pathlib import Path
 from dpmpn.lab.compare.entrants import embedding_label
 from dpmpn.lab.compare.settings import EMBEDDING_MODELS, SMALL
 
-PAGE = Path(__file__).parents[2] / "docs" / "compare.md"
+PAGE = Path(__file__).parents[3] / "docs" / "compare.md"
 COLUMNS = ("Model", "Dimension", "Loss", "Batch", "Optimiser, rate", "Regulariser", "Inverse relations")
 
 
