@@ -6,11 +6,12 @@ import torch
 from torch.nn.functional import leaky_relu
 
 from dpmpn.ops.attention import flow_attention
-from dpmpn.ops.combine import SLOPE, combine_leaky
+from dpmpn.ops.combine import combine_leaky
 from dpmpn.ops.message import BLOCK, pass_messages
 from dpmpn.ops.pool import RowPool
 
 WIDTH = 5
+SLOPE = 0.2  # of leakyReLU
 
 
 def leaf(rng, *shape):

@@ -7,9 +7,10 @@ import torch
 from dpmpn.config import ModelConfig, TrainingConfig
 from dpmpn.engine.gradients import Gradients
 from dpmpn.models.paper.network import build_network
-from dpmpn.train.optimiser import BETA1, BETA2, EPSILON, Adam
+from dpmpn.train.optimiser import Adam
 
 N_ENTITIES = 7
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7
 
 
 def make(adam, **training):
