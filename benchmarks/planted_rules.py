@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import dpmpn
-from dpmpn.data.families import RULES, Fact, PlantedRules, family_graph
+from dpmpn.data.synthetic import RULES, Fact, PlantedRules, family_graph
 from dpmpn.errors import DataError
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, Explanation
 from dpmpn.explain.paths import Path as FactPath

@@ -5,7 +5,7 @@ from dpmpn.ask.reasoner import Reasoner
 from dpmpn.config import Config, load_preset
 from dpmpn.data.dataset import Dataset, dataset_from_tuples, load_dataset
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.importing.importer import SplitChoice, dataset_from
+from dpmpn.data.importer import SplitChoice, dataset_from
 from dpmpn.errors import ConfigError, DataError, DpmpnError, RunError, UnknownName
 from dpmpn.explain.explanation import Explanation
 from dpmpn.explain.reason import WhyNot

@@ -5,7 +5,7 @@ import numpy as np
 from dpmpn.config import Config, load_preset, preset_names
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import sorted_unique
-from dpmpn.data.measures.leakage import joined_pairs
+from dpmpn.data.leakage import joined_pairs
 from dpmpn.data.registry import find_dataset
 from dpmpn.derived_config import derived_defaults
 

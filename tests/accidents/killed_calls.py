@@ -10,8 +10,8 @@ from typing import Any
 from dpmpn.data.fetching import downloads
 from dpmpn.data.fetching.downloads import ListedFile, Listing
 from dpmpn.data.fetching.fetch import fetch_dataset
-from dpmpn.data.importing.importer import import_dataset
-from dpmpn.data.importing.label_files import read_labels
+from dpmpn.data.importer import import_dataset
+from dpmpn.data.labels import read_labels
 from dpmpn.data.sources.choose import source_of
 
 FILES = {

@@ -21,7 +21,7 @@ from one_line import Call, caller, is_refused
 from dpmpn.ask.bulk_parts import Parts
 from dpmpn.ask.question_files import read_queries
 from dpmpn.data.dataset import load_dataset
-from dpmpn.data.importing.label_files import read_labels
+from dpmpn.data.labels import read_labels
 from dpmpn.data.sources.choose import source_of
 from dpmpn.errors import DataError
 

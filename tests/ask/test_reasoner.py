@@ -9,7 +9,7 @@ import pytest
 
 import dpmpn
 from dpmpn.data.labels import Labels
-from dpmpn.data.measures.leakage import joined_pairs
+from dpmpn.data.leakage import joined_pairs
 from dpmpn.explain.paths import shown_facts
 from dpmpn.suitable_config import suitable_config
 

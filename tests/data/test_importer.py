@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmpn.data.dataset import SPLITS, load_dataset
-from dpmpn.data.importing.encoder import Encoder
-from dpmpn.data.importing.importer import SplitChoice, import_dataset, read_dataset
+from dpmpn.data.importer import Encoder, SplitChoice, import_dataset, read_dataset
 from dpmpn.data.sources.base import FACTS, LABELS, Account
 from dpmpn.errors import DataError, RunError
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from dpmpn.cli import inductive as inductive_command
 from dpmpn.data.dataset import SPLITS, Dataset, dataset_from_tuples, load_dataset
 from dpmpn.data.dataset_folder import write_dataset
-from dpmpn.data.inductive import InductiveSplit, inductive_split
-from dpmpn.data.partition import partition
+from dpmpn.data.inductive import InductiveSplit, inductive_split, partition
 from dpmpn.errors import ConfigError, DataError
 
 

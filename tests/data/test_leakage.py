@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmpn.data.dataset import dataset_from_tuples, load_dataset
-from dpmpn.data.measures.leakage import joined_pairs, known_facts, leakage
+from dpmpn.data.leakage import joined_pairs, known_facts, leakage
 from dpmpn.data.registry import DATASETS, ROOT_VARIABLE
 
 name, few = st.sampled_from("abcdef"), st.sampled_from("abcd")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dpmpn.data.dataset import SPLITS, Dataset, dataset_from_tuples, load_dataset
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.same_relations import with_relations_of
+from dpmpn.data.inductive import with_relations_of
 from dpmpn.errors import UnknownName
 
 fact = st.tuples(st.sampled_from("abcd"), st.sampled_from(["p", "q", "r", "s"]), st.sampled_from("abcd"))

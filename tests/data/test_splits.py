@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data.importing.splits import TEST, TRAIN, VALID, random_split, time_split
-from dpmpn.data.importing.times import parse_times
+from dpmpn.data.splits import TEST, TRAIN, VALID, parse_times, random_split, time_split
 from dpmpn.errors import ConfigError, DataError
 
 N_ENTITIES, N_RELATIONS = 8, 3

@@ -12,10 +12,9 @@ from typer.testing import CliRunner
 from dpmpn.cli import stats
 from dpmpn.data.dataset import dataset_from_tuples, load_dataset
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.measures.leakage import joined_pairs
-from dpmpn.data.measures.shortest_path import components, shortest_paths
-from dpmpn.data.measures.statistics import statistics
+from dpmpn.data.leakage import joined_pairs
 from dpmpn.data.registry import DATASETS, ROOT_VARIABLE
+from dpmpn.data.statistics import components, shortest_paths, statistics
 
 needs_data = pytest.mark.skipif(
     not os.environ.get(ROOT_VARIABLE), reason=f"${ROOT_VARIABLE} names no data folder"

@@ -106,7 +106,7 @@ class Reasoner:
         Relations are matched by name. The model must have no parameters of single entities, as those trained with
         `model="strong"`. This reasoner stays as it is.
         """
-        from dpmpn.data.same_relations import with_relations_of
+        from dpmpn.data.inductive import with_relations_of
 
         network, graph = trained = self._trained or (self.engine.network, self.graph)
         if n_rows := len(network.entities):
@@ -122,7 +122,7 @@ class Reasoner:
 
     def with_labels(self, labels: "str | FilePath | pl.DataFrame") -> "Reasoner":
         """The same model with what its entities and relations are called, from a file as `dpmpn import` takes it."""
-        from dpmpn.data.importing.label_files import read_labels
+        from dpmpn.data.labels import read_labels
 
         frame = read_labels(labels) if isinstance(labels, str | FilePath) else labels
         labelled = copy(self)

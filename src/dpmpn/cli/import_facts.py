@@ -116,8 +116,8 @@ def command(
     For example: dpmpn import facts.csv --labels names.tsv --out graphs/mine, then dpmpn train graphs/mine --out
     runs/mine. What was read, left out and why is printed, and kept in GRAPH_DIR/import.json.
     """
-    from dpmpn.data.importing.importer import SplitChoice, import_dataset
-    from dpmpn.data.importing.label_files import read_labels
+    from dpmpn.data.importer import SplitChoice, import_dataset
+    from dpmpn.data.labels import read_labels
     from dpmpn.data.sources.base import ReadOptions
     from dpmpn.data.sources.choose import open_sources
 

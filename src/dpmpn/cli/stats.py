@@ -33,8 +33,8 @@ def command(
     output = Output(json)
     data = load_dataset(dataset)
 
-    from dpmpn.data.measures.leakage import leakage
-    from dpmpn.data.measures.statistics import statistics
+    from dpmpn.data.leakage import leakage
+    from dpmpn.data.statistics import statistics
 
     with Meter(output, "pairs measured") as meter:
         report = statistics(data, progress=meter.show)

@@ -16,9 +16,8 @@ import polars as pl
 from dpmpn.data.arrays import check_range, open_array, save_array
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.labels import Labels
-from dpmpn.data.names import Names
 from dpmpn.data.sources.base import LABELS
-from dpmpn.data.vocabulary import Vocabulary
+from dpmpn.data.vocabulary import Names, Vocabulary
 from dpmpn.errors import DataError
 from dpmpn.files import (
     check_fingerprints,

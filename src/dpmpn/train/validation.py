@@ -8,7 +8,7 @@ import numpy as np
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.measures.leakage import pair_keys
+from dpmpn.data.leakage import pair_keys
 from dpmpn.engine.engine import Engine
 from dpmpn.errors import RunError
 from dpmpn.evaluate.evaluator import known_answers, rank_queries

@@ -59,7 +59,7 @@ def _is_here(name: str) -> bool:
 
 
 def _measure(name: str, workshop: Workshop) -> Result:
-    from dpmpn.data.measures.statistics import statistics
+    from dpmpn.data.statistics import statistics
 
     workshop.watch.say(f"measuring {name}")
     return statistics(dataset_named(name), progress=workshop.tell)

@@ -8,7 +8,7 @@ from numba import njit
 
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.measures.shortest_path import both_directions
+from dpmpn.data.statistics import both_directions
 from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.frontier import Frontier, Visited, attending_to, expand_frontier, next_frontier
 from dpmpn.engine.trace import ReasoningTrace

@@ -52,7 +52,7 @@ def _pieces(request: Request) -> list[Piece]:
 
 
 def _measured(dataset: Dataset, config: Config, workshop: "Workshop") -> Result:
-    from dpmpn.data.same_relations import with_relations_of
+    from dpmpn.data.inductive import with_relations_of
 
     parted = _parted(dataset.name)
     label = model_label(parted.train, config.run.seed, "strong")

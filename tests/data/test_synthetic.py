@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpmpn.data.dataset import SPLITS
-from dpmpn.data.families import DISTRACTORS, RULES, PlantedRules, family_graph, proofs_of
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.synthetic import DISTRACTORS, RULES, PlantedRules, family_graph, proofs_of
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError
 

@@ -6,7 +6,7 @@ import json
 import polars as pl
 import pytest
 
-from dpmpn.data.importing.label_files import read_labels
+from dpmpn.data.labels import read_labels
 from dpmpn.errors import DataError
 
 

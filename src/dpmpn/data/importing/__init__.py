@@ -1,1 +1,0 @@
-"""From sources of facts to a dataset: numbered, split, labelled, written whole."""
