@@ -1,7 +1,7 @@
 """dpmpn: answers questions on a knowledge graph and shows its reasoning."""
 
-from dpmpn.ask.predictions import Prediction, Predictions
 from dpmpn.ask.reasoner import Reasoner
+from dpmpn.ask.results import Prediction, Predictions
 from dpmpn.config import Config, load_preset
 from dpmpn.data.dataset import Dataset, dataset_from_tuples, load_dataset
 from dpmpn.data.graph import KnowledgeGraph

@@ -18,7 +18,7 @@ from accident_data import SETTINGS
 from killed_calls import import_facts
 from one_line import Call, caller, is_refused
 
-from dpmpn.ask.bulk_parts import Parts
+from dpmpn.ask.parts import Parts
 from dpmpn.ask.question_files import read_queries
 from dpmpn.data.dataset import load_dataset
 from dpmpn.data.labels import read_labels

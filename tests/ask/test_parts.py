@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmpn.ask.bulk_parts import Parts
+from dpmpn.ask.parts import Parts
 from dpmpn.errors import DataError, RunError
 
 REQUEST = {"top": 3, "model_sha256": "a" * 64}
@@ -125,7 +125,7 @@ def test_two_processes_do_not_work_on_one_table(tmp_path: Path) -> None:
 def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     # No fork: polars does not work in one.
     code = (
-        "import json, os, signal, sys, polars as pl; from dpmpn.ask.bulk_parts import Parts;"
+        "import json, os, signal, sys, polars as pl; from dpmpn.ask.parts import Parts;"
         "parts = Parts(sys.argv[1], json.loads(sys.argv[2]));"
         "parts.write(0, pl.DataFrame({'query': [0]})); os.kill(os.getpid(), signal.SIGKILL)"
     )

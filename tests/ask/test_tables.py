@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmpn.ask.bulk_tables import table_format, write_table
+from dpmpn.ask.tables import table_format, write_table
 from dpmpn.errors import DataError, RunError
 
 FRAME = pl.DataFrame(

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from tiny_family import Call
 
-from dpmpn.ask import bulk_queries as bulk
+from dpmpn.ask import answer_files
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.labels import Labels
 
@@ -70,7 +70,7 @@ def test_a_stopped_run_says_how_to_go_on(
 
     command = ["predict", trained, "--queries", questions, "--out", tmp_path / "a.csv"]
     with monkeypatch.context() as patch:
-        patch.setattr(bulk.Answerer, "answer", stopped)
+        patch.setattr(answer_files.Answerer, "answer", stopped)
         result = call(*command)
     assert result.code == 130
     assert "run the same command again" in result.err

@@ -6,8 +6,8 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from dpmpn.ask.predictions import Prediction
 from dpmpn.ask.reasoner import Reasoner
+from dpmpn.ask.results import Prediction
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.sources.base import LABELS

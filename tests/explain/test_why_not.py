@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dpmpn.ask.asked import Asked
+from dpmpn.ask.results import QueryResult
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.trace import ReasoningTrace, TraceStep
@@ -36,7 +36,7 @@ def graph() -> KnowledgeGraph:
     return KnowledgeGraph.from_ids(np.array(triples), NAMES, relations)
 
 
-def asked(graph: KnowledgeGraph, *steps: Sequence[Sent], n1: int = 20, n3: int = 200) -> Asked:
+def asked(graph: KnowledgeGraph, *steps: Sequence[Sent], n1: int = 20, n3: int = 200) -> QueryResult:
     """A question about a: the steps' edges are given, the limits choose as the model would."""
     head, attention = NAMES.index("a"), {"a": 1.0}
     trace = ReasoningTrace(np.array([head]), np.array([0]))
@@ -60,9 +60,9 @@ def _question(
     nodes: np.ndarray,
     probabilities: np.ndarray,
     trace: ReasoningTrace,
-) -> Asked:
+) -> QueryResult:
     asked = int(trace.heads[0]), int(trace.relations[0]), False
-    return Asked(graph, horizon, *asked, nodes, probabilities, np.zeros(len(nodes)), trace, stated={})
+    return QueryResult(graph, horizon, *asked, nodes, probabilities, np.zeros(len(nodes)), trace, stated={})
 
 
 def _step(graph: KnowledgeGraph, senders: dict[str, float], edges: Sequence[Sent], n3: int) -> TraceStep:
@@ -100,7 +100,7 @@ def _relation(graph: KnowledgeGraph, source: str, target: str) -> int:
     return relation
 
 
-def reason(question: Asked, candidate: str) -> WhyNot:
+def reason(question: QueryResult, candidate: str) -> WhyNot:
     """Why not the candidate; what it says can be written as JSON and read again."""
     why = why_not(question, NAMES.index(candidate))
     record = why.to_dict()

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from dpmpn.ask.asked import Asked
+from dpmpn.ask.results import QueryResult
 from dpmpn.config import Config, Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.engine import Engine
@@ -21,7 +21,7 @@ from dpmpn.models.paper.network import build_network
 
 
 @cache
-def random_question(seed: int, horizon: Horizon | None = None) -> tuple[KnowledgeGraph, Asked, Horizon]:
+def random_question(seed: int, horizon: Horizon | None = None) -> tuple[KnowledgeGraph, QueryResult, Horizon]:
     """A question to a network that was not trained, with limits that leave much out where none are given."""
     generator = np.random.default_rng(seed)
     n_entities, n_facts = int(generator.integers(6, 25)), int(generator.integers(4, 45))
@@ -44,7 +44,7 @@ def random_question(seed: int, horizon: Horizon | None = None) -> tuple[Knowledg
     order = np.argsort(-probabilities, kind="stable")
     return (
         graph,
-        Asked(
+        QueryResult(
             graph,
             horizon,
             head,
@@ -60,7 +60,9 @@ def random_question(seed: int, horizon: Horizon | None = None) -> tuple[Knowledg
     )
 
 
-def recomputed(graph: KnowledgeGraph, question: Asked, candidate: int) -> tuple[str, set[tuple[int, int]]]:
+def recomputed(
+    graph: KnowledgeGraph, question: QueryResult, candidate: int
+) -> tuple[str, set[tuple[int, int]]]:
     """The reason, and for what was never scanned the nodes nearest to it early enough, with their times."""
     steps, n_steps = question.trace.steps, len(question.trace.steps)
     edges = nx.DiGraph()

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dpmpn.ask.predictions import Prediction
+from dpmpn.ask.results import Prediction
 from dpmpn.explain.explanation import Question
 from dpmpn.explain.paths import Path
 from dpmpn.explain.subgraph import Edge, Node, Subgraph

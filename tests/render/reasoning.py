@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpmpn.ask.predictions import Prediction
+from dpmpn.ask.results import Prediction
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.explanation import Explanation, Question

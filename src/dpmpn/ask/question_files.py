@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import polars as pl
 
-from dpmpn.ask.json_values import json_schema, json_value
 from dpmpn.data.sources.lines import LONGEST_LINE, encoding_problem, short, text_chunks
 from dpmpn.data.sources.parquet import check_name
 from dpmpn.data.sources.records import no_text
@@ -159,7 +158,7 @@ def _text_frames(path: Path) -> Iterator[pl.DataFrame]:
         lines = _lines(path, text_chunks(stream))
         if suffix in _JSON:
             with open_unpacked(path) as other:
-                schema = json_schema(_json_objects(path, _lines(path, text_chunks(other))))
+                schema = _json_schema(_json_objects(path, _lines(path, text_chunks(other))))
             _check_columns(path, list(schema))
             schema |= dict.fromkeys(_own_names(list(schema)), pl.String)
             records = _json_records(path, lines, schema)
@@ -218,7 +217,7 @@ def _json_records(
         if wrong is not None:
             shown = short(json.dumps(values[wrong], ensure_ascii=False))
             raise DataError(f"{path}, line {number:,}: '{wrong}' is {shown}, not a name; {_WRITE_JSON}")
-        yield number, [json_value(values.get(key), dtype) for key, dtype in schema.items()]
+        yield number, [_json_value(values.get(key), dtype) for key, dtype in schema.items()]
 
 
 def _json_objects(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -236,6 +235,41 @@ def _json_object(path: Path, number: int, line: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise DataError(f"{where}: '{short(line)}' is not a question; {_WRITE_JSON}")
     return values
+
+
+def _json_schema(objects: Iterable[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
+    """Keys in the order they first come, with their types: numbers, truth values, and text for all else."""
+    found: dict[str, set[Any]] = {}
+    for _, values in objects:
+        for key, value in values.items():
+            kinds = found.setdefault(key, set())
+            if value is not None:
+                kinds.add(_kind(value))
+    return {key: _common(kinds) for key, kinds in found.items()}
+
+
+def _json_value(value: Any, dtype: Any) -> Any:
+    """The value as its column holds it; what is not text is JSON where the column is text."""
+    if dtype == pl.Float64 and value is not None:
+        return float(value)
+    if dtype != pl.String or value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _kind(value: Any) -> Any:
+    if isinstance(value, bool):
+        return pl.Boolean
+    if isinstance(value, int):
+        return pl.Int64 if value.bit_length() < 64 else pl.String
+    return pl.Float64 if isinstance(value, float) else pl.String
+
+
+def _common(kinds: set[Any]) -> Any:
+    """The type of a column with values of these kinds."""
+    if kinds == {pl.Int64, pl.Float64}:
+        return pl.Float64
+    return next(iter(kinds)) if len(kinds) == 1 else pl.String
 
 
 def _parquet_frames(path: Path) -> Iterator[pl.DataFrame]:

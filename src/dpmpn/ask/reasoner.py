@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmpn.ask.asked import Asked
-from dpmpn.ask.predictions import Predictions
+from dpmpn.ask.results import Predictions, QueryResult
 from dpmpn.config import Config, load_preset, with_overrides
 from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.data.graph import KnowledgeGraph
@@ -152,7 +151,7 @@ class Reasoner:
                 )
         return source, asked, inverse
 
-    def ask(self, questions: Sequence[tuple[int, int, bool]], traced: bool = True) -> list[Asked]:
+    def ask(self, questions: Sequence[tuple[int, int, bool]], traced: bool = True) -> list[QueryResult]:
         """Ask questions, given as ids, together: what each reached does not depend on the others, to six digits.
 
         One question costs no more with its trace than without; of many, answers that need no reasons come sooner.
@@ -173,7 +172,7 @@ class Reasoner:
             order = reached[np.argsort(-attention[reached], kind="stable")]
             order = order[attention[order] > 0]
             found.append(
-                Asked(
+                QueryResult(
                     self.graph, horizon, head, relation, inverse,
                     answer.nodes[order], attention[order], through[order], trace,
                     {split: self._answers_of(split, head, relation) for split in SPLITS}, query,
@@ -273,7 +272,7 @@ class Reasoner:
             return extended_network(*self._trained, self.graph)
         return _placed(self._fitted().network("best"), device)
 
-    def _ask(self, head: str, relation: str, inverse: bool) -> Asked:
+    def _ask(self, head: str, relation: str, inverse: bool) -> QueryResult:
         return self.ask([self.question_ids(head, relation, inverse)])[0]
 
     def _fitted(self) -> "RunFolder":

@@ -96,7 +96,7 @@ def command(
     Probabilities are measured on the validation facts: they say how often answers like this one were right there.
     """
     output = Output(json)
-    from dpmpn.ask.bulk_parts import check_place
+    from dpmpn.ask.parts import check_place
     from dpmpn.complete.completer import checked_request, complete
     from dpmpn.complete.measure import SAMPLE, calibration_of
     from dpmpn.complete.plot import check_plot, save_plot

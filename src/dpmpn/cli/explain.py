@@ -14,7 +14,7 @@ from dpmpn.errors import ConfigError, DataError
 from dpmpn.wording import probability_shown
 
 if TYPE_CHECKING:
-    from dpmpn.ask.predictions import Predictions
+    from dpmpn.ask.results import Predictions
     from dpmpn.explain.explanation import Explanation
     from dpmpn.explain.why_not import WhyNot
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from dpmpn.ask.predictions import Predictions
 from dpmpn.ask.reasoner import Reasoner
+from dpmpn.ask.results import Predictions
 from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, asked_on, changed
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter
@@ -17,7 +17,7 @@ from dpmpn.errors import ConfigError
 from dpmpn.wording import counted, duration
 
 if TYPE_CHECKING:
-    from dpmpn.ask.bulk_queries import BulkReport
+    from dpmpn.ask.answer_files import BulkReport
     from dpmpn.data.graph import KnowledgeGraph
     from dpmpn.explain.paths import Path as FactPath
 
@@ -118,7 +118,7 @@ def _ask_one(
 
 
 def _ask_file(output: Output, reasoner: Reasoner, queries: Path, out: Path, **options: Any) -> None:
-    from dpmpn.ask.bulk_queries import answer_queries
+    from dpmpn.ask.answer_files import answer_queries
 
     with Meter(output, "asked") as meter:
 

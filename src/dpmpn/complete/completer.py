@@ -9,9 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from dpmpn.ask.bulk_parts import Parts
-from dpmpn.ask.bulk_tables import table_format
+from dpmpn.ask.parts import Parts
 from dpmpn.ask.reasoner import Reasoner
+from dpmpn.ask.tables import table_format
 from dpmpn.complete.answers import Asker, NewAnswers
 from dpmpn.complete.calibration import Calibration
 from dpmpn.complete.facts import FACT, FACTS, as_text, best_facts, described, found_facts, probable_facts

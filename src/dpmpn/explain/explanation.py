@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.ask.predictions import Prediction
+from dpmpn.ask.results import Prediction
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmpn.ask.asked import Asked
+from dpmpn.ask.results import QueryResult
 from dpmpn.engine.frontier import ATTENTION_FLOOR, STRATEGIES
 from dpmpn.explain.distance import NOT_CONNECTED, Levels, facts_between, tails_of
 from dpmpn.explain.flow import QueryFlow
@@ -17,7 +17,7 @@ SHOWN_RIVALS = 3
 _REASON_ENOUGH = 0.5  # a smaller part of what the first answer was sent explains why it is not the candidate
 
 
-def why_not(asked: Asked, candidate: int) -> WhyNot:
+def why_not(asked: QueryResult, candidate: int) -> WhyNot:
     """Where a candidate of a question that was asked lost its attention."""
     return _Search(asked, candidate).found()
 
@@ -25,7 +25,7 @@ def why_not(asked: Asked, candidate: int) -> WhyNot:
 class _Search:
     """What the trace of one question says about one candidate."""
 
-    def __init__(self, asked: Asked, candidate: int) -> None:
+    def __init__(self, asked: QueryResult, candidate: int) -> None:
         self.asked, self.candidate, self.graph, self.horizon = asked, candidate, asked.graph, asked.horizon
         self.flow: QueryFlow = asked.flow
         self.n_steps = len(self.flow.steps)

@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi.responses import Response
 
-from dpmpn.ask.asked import Asked
 from dpmpn.ask.reasoner import Reasoner
+from dpmpn.ask.results import QueryResult
 
 
 def json_answer(value: Any) -> Response:
@@ -16,7 +16,7 @@ def json_answer(value: Any) -> Response:
     return Response(text.encode("utf-8", "backslashreplace"), media_type="application/json")
 
 
-def answered(reasoner: Reasoner, asked: Asked, top: int, new: bool) -> dict[str, Any]:
+def answered(reasoner: Reasoner, asked: QueryResult, top: int, new: bool) -> dict[str, Any]:
     """A question and its best answers."""
     return {
         "question": asdict(asked.question),

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
-from dpmpn.ask.asked import Asked
 from dpmpn.ask.reasoner import Reasoner
+from dpmpn.ask.results import QueryResult
 from dpmpn.serve.counts import Counts
 from dpmpn.serve.problems import overloaded
 
@@ -24,7 +24,7 @@ _GATHER = 0.003  # seconds to wait for as many as last time, while requests come
 class _Waiting(NamedTuple):
     question: Ids
     traced: bool
-    future: "Future[Asked]"
+    future: "Future[QueryResult]"
 
 
 class Asking:
@@ -34,7 +34,7 @@ class Asking:
         self._reasoner, self._counts, self._most_waiting = reasoner, counts, most_waiting
         self._waiting: deque[_Waiting] = deque()
         self._changed = threading.Condition()
-        self._recent: OrderedDict[Ids, Asked] = OrderedDict()
+        self._recent: OrderedDict[Ids, QueryResult] = OrderedDict()
         self._closed = False
         self._last, self._ended = 1, 0.0  # questions of the last batch, and when it ended
         self._thread = threading.Thread(target=self._work, name="dpmpn-engine", daemon=True)
@@ -45,11 +45,11 @@ class Asking:
         """Whether questions are still answered."""
         return self._thread.is_alive()
 
-    async def ask(self, question: Ids, traced: bool = False) -> Asked:
+    async def ask(self, question: Ids, traced: bool = False) -> QueryResult:
         """What a question reached; with `traced` it can be explained."""
         return (await self.ask_all([question], traced))[0]
 
-    async def ask_all(self, questions: Sequence[Ids], traced: bool = False) -> list[Asked]:
+    async def ask_all(self, questions: Sequence[Ids], traced: bool = False) -> list[QueryResult]:
         """What questions reached, or a problem at once if they do not all find room in the queue."""
         futures = [asyncio.wrap_future(future) for future in self._put(questions, traced)]
         try:
@@ -67,15 +67,15 @@ class Asking:
         self._thread.join()
         self._reasoner.engine.close()
 
-    def _put(self, questions: Sequence[Ids], traced: bool) -> "list[Future[Asked]]":
+    def _put(self, questions: Sequence[Ids], traced: bool) -> "list[Future[QueryResult]]":
         with self._changed:
             known = [self._recent.get(question) for question in questions]
             if self._closed or len(self._waiting) + known.count(None) > self._most_waiting:
                 self._counts.refused.labels("questions").inc()
                 raise overloaded("too many questions are waiting")
-            futures: list[Future[Asked]] = []
+            futures: list[Future[QueryResult]] = []
             for question, asked in zip(questions, known, strict=True):
-                future: Future[Asked] = Future()
+                future: Future[QueryResult] = Future()
                 futures.append(future)
                 if asked is not None:
                     self._recent.move_to_end(question)
@@ -131,7 +131,7 @@ class Asking:
             for each in waiting[question]:
                 each.future.set_result(asked)
 
-    def _keep(self, questions: list[Ids], found: list[Asked]) -> None:
+    def _keep(self, questions: list[Ids], found: list[QueryResult]) -> None:
         """Remember what can be explained."""
         with self._changed:
             self._recent.update(zip(questions, found, strict=True))

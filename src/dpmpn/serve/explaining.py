@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.ask.asked import Asked
+from dpmpn.ask.results import QueryResult
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.serve.answers import six_digits
 from dpmpn.serve.problems import Problem
@@ -22,19 +22,19 @@ FILES = {
 """What an explanation can be downloaded as."""
 
 
-def explained(asked: Asked, answer: int | None) -> dict[str, Any]:
+def explained(asked: QueryResult, answer: int | None) -> dict[str, Any]:
     """Why a question has an answer, the first one if none is named."""
     explanation = explanation_of(asked, answer)
     return {"explanation": explanation.to_dict(), "text": explanation.text()}
 
 
-def told_why_not(asked: Asked, candidate: int) -> dict[str, Any]:
+def told_why_not(asked: QueryResult, candidate: int) -> dict[str, Any]:
     """Where a candidate lost its attention."""
     reason = asked.why_not(asked.graph.entities.name(candidate))
     return {"why_not": six_digits(reason.to_dict()), "text": reason.text()}
 
 
-def explanation_of(asked: Asked, answer: int | None) -> "Explanation":
+def explanation_of(asked: QueryResult, answer: int | None) -> "Explanation":
     """The explanation of an answer, or the problem that there is nothing to explain."""
     try:
         return asked.explain(None if answer is None else asked.graph.entities.name(answer))
@@ -42,7 +42,7 @@ def explanation_of(asked: Asked, answer: int | None) -> "Explanation":
         raise Problem("not_reached", str(error)) from error
 
 
-def download(asked: Asked, answer: int | None, kind: str) -> tuple[bytes, str]:
+def download(asked: QueryResult, answer: int | None, kind: str) -> tuple[bytes, str]:
     """An explanation as a file: what it holds, and its name."""
     explanation = explanation_of(asked, answer)
     return _content(explanation, kind), _file_name(explanation, kind)

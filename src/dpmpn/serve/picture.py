@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.ask.asked import Asked
+from dpmpn.ask.results import QueryResult
 from dpmpn.serve.explaining import explanation_of
 
 if TYPE_CHECKING:
     from dpmpn.explain.explanation import Explanation
 
 
-def pictured(asked: Asked, answer: int | None, full: bool) -> dict[str, Any]:
+def pictured(asked: QueryResult, answer: int | None, full: bool) -> dict[str, Any]:
     """Why a question has an answer, the first one if none is named; the full picture only where it is wanted."""
     return picture_of(explanation_of(asked, answer), full)
 

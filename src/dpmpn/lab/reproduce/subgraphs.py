@@ -23,7 +23,7 @@ from dpmpn.lab.reproduce.tasks import (
 from dpmpn.wording import counted, percentage, probability_shown
 
 if TYPE_CHECKING:
-    from dpmpn.ask.asked import Asked
+    from dpmpn.ask.results import QueryResult
     from dpmpn.data.graph import KnowledgeGraph
     from dpmpn.explain.explanation import Explanation
     from dpmpn.explain.subgraph import Subgraph
@@ -130,7 +130,7 @@ def _first_test_query(dataset: Dataset) -> Edge:
     return names.name(head), dataset.graph.relation_names.name(relation), names.name(tail)
 
 
-def _first_answer(asked: "Asked") -> str:
+def _first_answer(asked: "QueryResult") -> str:
     return asked.graph.entities.name(int(asked.nodes[0]))
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from dpmpn.ask.bulk_answers import Answerer
-from dpmpn.ask.bulk_names import QueryNames, look_up_names
-from dpmpn.ask.bulk_parts import Parts, check_place
+from dpmpn.ask.parts import Parts, check_place
 from dpmpn.ask.question_files import read_queries
+from dpmpn.ask.question_names import QueryNames, look_up_names
 from dpmpn.data.dataset import SPLITS
 from dpmpn.errors import ConfigError
 from dpmpn.files import sha256_of

@@ -23,7 +23,7 @@ from typing import Any
 import polars as pl
 from filelock import FileLock, Timeout
 
-from dpmpn.ask.bulk_tables import check_out, write_table
+from dpmpn.ask.tables import check_out, write_table
 from dpmpn.errors import RunError
 from dpmpn.files import read_json, sha256_of, sync, write_json, write_whole
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dpmpn.ask import bulk_queries as bulk
-from dpmpn.ask.bulk_queries import answer_queries
+from dpmpn.ask import answer_files
+from dpmpn.ask.answer_files import answer_queries
 from dpmpn.ask.question_files import read_queries
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.dataset import dataset_from_tuples
@@ -80,7 +80,7 @@ def assert_same_answers(rows: pl.DataFrame, predictions) -> None:
 def test_answers_are_those_of_predict(
     reasoner: Reasoner, questions: Path, tmp_path: Path, monkeypatch, top: int, new: bool
 ) -> None:
-    monkeypatch.setattr(bulk, "PART", 7)
+    monkeypatch.setattr(answer_files, "PART", 7)
     report = answer_queries(reasoner, questions, tmp_path / "a.parquet", top=top, new=new)
     answers = pl.read_parquet(tmp_path / "a.parquet")
     assert answers.columns == [
@@ -282,7 +282,7 @@ def test_text_that_is_not_utf8_is_named(tmp_path: Path) -> None:
 def test_unknown_names_are_said_before_anything_is_asked(
     reasoner: Reasoner, tmp_path: Path, monkeypatch, row: str, says: str
 ) -> None:
-    monkeypatch.setattr(bulk, "PART", 4)
+    monkeypatch.setattr(answer_files, "PART", 4)
     file = written(tmp_path / "q.csv", "head,relation\n" + "child0,mother\n" * 30 + row + "\n")
     with pytest.raises(UnknownName, match=says):
         answer_queries(
@@ -308,7 +308,7 @@ def test_unknown_names_can_be_skipped(reasoner: Reasoner, tmp_path: Path) -> Non
 def test_progress_counts_up_to_the_number_of_questions(
     reasoner: Reasoner, questions: Path, tmp_path: Path, monkeypatch
 ) -> None:
-    monkeypatch.setattr(bulk, "PART", 7)
+    monkeypatch.setattr(answer_files, "PART", 7)
     seen: list[tuple[int, int]] = []
     answer_queries(
         reasoner, questions, tmp_path / "a.csv", progress=lambda done, total, _: seen.append((done, total))
@@ -321,7 +321,7 @@ def test_progress_counts_up_to_the_number_of_questions(
 def test_what_differs_from_the_broken_off_run_is_said(
     reasoner: Reasoner, questions: Path, tmp_path: Path, monkeypatch
 ) -> None:
-    monkeypatch.setattr(bulk, "PART", 7)
+    monkeypatch.setattr(answer_files, "PART", 7)
 
     def stop(done: int, total: int, per_second: float) -> None:
         if done > 10:
@@ -344,10 +344,10 @@ def test_top_must_be_a_count(reasoner: Reasoner, questions: Path, tmp_path: Path
 
 KILLED = """
 import os, signal, sys
-from dpmpn.ask import bulk_queries as bulk
+from dpmpn.ask import answer_files
 from dpmpn.ask.reasoner import Reasoner
 
-bulk.PART = 4
+answer_files.PART = 4
 run, questions, out, moment = sys.argv[1:]
 left, replace = int(moment), os.replace
 
@@ -359,7 +359,7 @@ def counted(*names):
     return replace(*names)
 
 os.replace = counted
-bulk.answer_queries(Reasoner.load(run), questions, out)
+answer_files.answer_queries(Reasoner.load(run), questions, out)
 """
 
 
@@ -373,7 +373,7 @@ bulk.answer_queries(Reasoner.load(run), questions, out)
 def test_a_killed_run_goes_on_and_gives_the_same_bytes(
     run: Path, questions: Path, tmp_path: Path, monkeypatch, suffix: str, moment: int, resumed: int
 ) -> None:
-    monkeypatch.setattr(bulk, "PART", 4)
+    monkeypatch.setattr(answer_files, "PART", 4)
     whole, killed = tmp_path / f"whole.{suffix}", tmp_path / f"killed.{suffix}"
     answer_queries(Reasoner.load(run), questions, whole)
     command = [sys.executable, "-c", KILLED, str(run), str(questions), str(killed), str(moment)]

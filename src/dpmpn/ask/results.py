@@ -1,27 +1,111 @@
-"""A question that was asked: everything its attention reached, the answers and the reasons that are read from it."""
+"""The result of a question: everything its attention reached, the answers and the reasons that are read from it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from dpmpn.ask.predictions import Prediction, Predictions
 from dpmpn.config import Horizon
 from dpmpn.data.dataset import SPLITS
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import DataError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from dpmpn.engine.trace import ReasoningTrace
     from dpmpn.explain.explanation import Explanation, Question
     from dpmpn.explain.flow import QueryFlow
+    from dpmpn.explain.paths import Path
     from dpmpn.explain.why_not import WhyNot
 
 
+@dataclass(frozen=True)
+class Prediction:
+    """One answer to a question."""
+
+    answer: str
+    probability: float
+    rank: int  # place in the list of answers, counted from 1
+    known: bool  # whether the graph or the training facts state it already
+    label: str  # what to show: the answer's label, or its name where it has none
+    through_unseen: float  # part of its attention that came through entities the model was not trained on
+    held_out: str = ""  # "valid" or "test" where that split states it, and the graph does not
+
+
+class Predictions(Sequence[Prediction]):
+    """Answers to a question, the most probable first."""
+
+    def __init__(self, answers: Sequence[Prediction], result: "QueryResult") -> None:
+        self._answers, self._result = tuple(answers), result
+
+    @overload
+    def __getitem__(self, index: int) -> Prediction: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Prediction]: ...
+    def __getitem__(self, index: int | slice) -> Prediction | Sequence[Prediction]:
+        return self._answers[index]
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def __iter__(self) -> Iterator[Prediction]:
+        return iter(self._answers)
+
+    def __repr__(self) -> str:
+        return "\n".join(_line(prediction) for prediction in self) or "no answers"
+
+    def to_frame(self) -> "pl.DataFrame":
+        """The answers as a polars data frame; its columns are the fields of a prediction."""
+        import polars as pl
+
+        schema = {
+            "answer": pl.String,
+            "probability": pl.Float64,
+            "rank": pl.Int64,
+            "known": pl.Boolean,
+            "label": pl.String,
+            "through_unseen": pl.Float64,
+            "held_out": pl.String,
+        }
+        return pl.DataFrame([asdict(answer) for answer in self], schema=schema)
+
+    def why(self, answer: str | None = None, top: int = 3) -> "list[Path]":
+        """The chains of facts that carried the attention to an answer, to the first one if none is named."""
+        from dpmpn.explain.flow import AnswerFlow
+        from dpmpn.explain.paths import strongest_paths
+
+        if answer is None and not self._answers:
+            return []
+        graph = self._result.graph
+        entity = graph.entities.id(answer if answer is not None else self._answers[0].answer)
+        return strongest_paths(AnswerFlow.to(self._result.flow, entity), graph, top)
+
+    def is_reached(self, name: str) -> bool:
+        """Whether attention reached an entity, so that it is an answer, if perhaps one far down the list."""
+        return self._result.is_reached(self._result.graph.entities.id(name))
+
+    def explain(self, answer: str | None = None) -> "Explanation":
+        """Why an answer was given, the first one if none is named; any that attention reached can be explained."""
+        return self._result.explain(answer)
+
+    def why_not(self, candidate: str) -> "WhyNot":
+        """Where an entity that is not the first answer lost its attention."""
+        return self._result.why_not(candidate)
+
+
+def _line(prediction: Prediction) -> str:
+    p = prediction
+    name = p.label if p.label == p.answer else f"{p.label} ({p.answer})"
+    unseen = f"  {p.through_unseen:.0%} through unseen entities" if p.through_unseen >= 0.005 else ""
+    stated = "  known" if p.known else "  held out" if p.held_out else ""
+    return f"{p.rank}. {name}  {p.probability:.3f}{stated}{unseen}"
+
+
 @dataclass(frozen=True, eq=False)
-class Asked:
+class QueryResult:
     """A question and everything its attention reached, the most probable first."""
 
     graph: KnowledgeGraph
@@ -46,7 +130,7 @@ class Asked:
             raise ValueError("what the steps did was not kept; ask with a trace")
         return QueryFlow.of(self.trace, self.query)
 
-    def alone(self) -> "Asked":
+    def alone(self) -> "QueryResult":
         """The same without what the steps did for the questions it was asked together with."""
         alone = replace(self, trace=None)
         alone.__dict__["flow"] = self.flow
