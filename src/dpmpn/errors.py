@@ -5,7 +5,11 @@ DpmpnError
 │   └── UnknownName an entity, relation or dataset that does not exist; carries near names
 ├── ConfigError     a key, value or preset that does not exist or does not fit
 └── RunError        a run folder or checkpoint that cannot be used
+
+Stopped             beside it: no error; a signal or the caller asked the work to stop
 """
+
+import signal
 
 
 class DpmpnError(Exception):
@@ -35,3 +39,21 @@ class ConfigError(DpmpnError):
 
 class RunError(DpmpnError):
     """A run folder or checkpoint that cannot be used."""
+
+
+class Stopped(BaseException):
+    """Work was asked to stop, by a signal or a caller's `stop()`; what was written before is whole.
+
+    Not an Exception, so that only what cleans up, or says what is kept, sees it.
+    """
+
+    def __init__(self, signal_number: int | None = None) -> None:
+        self.signal_number = signal_number  # None: the caller asked
+        number = signal_number or signal.SIGINT
+        how = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+        super().__init__(f"{how}; what was written before is whole: run the same command again")
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell reports of a process that the signal ended."""
+        return 128 + (self.signal_number or signal.SIGINT)

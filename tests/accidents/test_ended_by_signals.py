@@ -14,7 +14,8 @@ import pytest
 from accident_data import outcome, weights
 from forked_cli import ForkedCli, Running
 
-from dpmpn.cli.signals import Ended, stoppable, terminable
+from dpmpn.cli.signals import stoppable, terminable
+from dpmpn.errors import Stopped
 
 ENDLESS = ["--resume", "--epochs", 1_000_000]
 
@@ -111,7 +112,7 @@ def test_other_commands_say_what_ended_them(cli: ForkedCli, family: Path) -> Non
 def test_other_commands_clean_up_and_end() -> None:
     cleaned = False
     with (
-        pytest.raises(Ended, match=r"ended by SIGTERM; .* run the same command again") as caught,
+        pytest.raises(Stopped, match=r"ended by SIGTERM; .* run the same command again") as caught,
         terminable(),
     ):
         try:
@@ -129,9 +130,9 @@ def test_the_second_signal_ends_at_once() -> None:
         assert not stop()
         os.kill(os.getpid(), signal.SIGTERM)
         assert stop() and stop.exit_code == 143
-        with pytest.raises(Ended, match="interrupted"):
+        with pytest.raises(Stopped, match="interrupted"):
             os.kill(os.getpid(), signal.SIGINT)
-        with pytest.raises(Ended, match="SIGHUP"):
+        with pytest.raises(Stopped, match="SIGHUP"):
             os.kill(os.getpid(), signal.SIGHUP)
         assert stop.exit_code == 143
 
@@ -156,7 +157,7 @@ def test_a_signal_in_a_finaliser_is_not_lost() -> None:
             signal.raise_signal(signal.SIGTERM)  # what is raised in here goes nowhere
 
     began = time.monotonic()
-    with pytest.raises(Ended), terminable():
+    with pytest.raises(Stopped), terminable():
         Finalised()
         while time.monotonic() - began < 10:
             time.sleep(0.01)

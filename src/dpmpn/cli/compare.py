@@ -10,7 +10,7 @@ from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter
 from dpmpn.cli.signals import stoppable
 from dpmpn.data.dataset import load_dataset
-from dpmpn.errors import ConfigError
+from dpmpn.errors import ConfigError, Stopped
 from dpmpn.lab.compare.settings import EMBEDDING_MODELS
 from dpmpn.wording import counted, duration, percentage
 
@@ -81,7 +81,6 @@ def command(
     data = load_dataset(dataset)
 
     from dpmpn.lab.compare.comparison import Comparison, Conditions
-    from dpmpn.lab.compare.race import Stopped
 
     comparison = Comparison(Conditions(data, budget, seed, threads, valid_queries), names, out)
     _introduce(output, comparison)

@@ -25,8 +25,8 @@ from dpmpn.cli import (
 )
 from dpmpn.cli.output import JsonTarget, complain
 from dpmpn.cli.settings import DASHES
-from dpmpn.cli.signals import Ended, terminable
-from dpmpn.errors import DpmpnError
+from dpmpn.cli.signals import terminable
+from dpmpn.errors import DpmpnError, Stopped
 
 MISTAKE, BROKEN_PIPE = 2, 1
 
@@ -75,9 +75,9 @@ def _exit_code(arguments: list[str] | None) -> int:
     try:
         with terminable():
             return int(app(arguments, prog_name="dpmpn", standalone_mode=False) or 0)
-    except Ended as end:
-        complain(str(end))
-        return end.exit_code
+    except Stopped as stopped:
+        complain(str(stopped))
+        return stopped.exit_code
     except DpmpnError as error:
         complain(str(error))
     except BrokenPipeError:

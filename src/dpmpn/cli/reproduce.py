@@ -10,7 +10,7 @@ import typer
 from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.cli.progress import Meter
 from dpmpn.cli.signals import Stop, stoppable
-from dpmpn.errors import ConfigError
+from dpmpn.errors import ConfigError, Stopped
 
 
 def command(
@@ -94,7 +94,7 @@ def command(
     from dpmpn.lab.reproduce.catalogue import EXHIBITS, exhibit_named
     from dpmpn.lab.reproduce.exhibit import Request
     from dpmpn.lab.reproduce.making import make
-    from dpmpn.lab.reproduce.workshop import Interrupted, Watch
+    from dpmpn.lab.reproduce.workshop import Watch
 
     output = Output(json)
     if list_all:
@@ -115,7 +115,7 @@ def command(
         watch = Watch(output.say, training.show_training, asking.show, stop)
         try:
             files = make(exhibit, request, out, watch, shlex.join(["dpmpn", *sys.argv[1:]]))
-        except Interrupted:
+        except Stopped:
             raise _ended(output, stop) from None
     report = {"exhibit": exhibit.name, "folder": str(out), "files": [str(path) for path in files]}
     output.result(report, lambda: output.say("\n".join(f"made {path}" for path in files)))

@@ -12,8 +12,8 @@ from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.changed_facts import Added, Removed, changed
 from dpmpn.cli.output import Output, complain
 from dpmpn.cli.settings import with_settings
-from dpmpn.cli.signals import Ended, stoppable
-from dpmpn.errors import ConfigError, DpmpnError
+from dpmpn.cli.signals import stoppable
+from dpmpn.errors import ConfigError, DpmpnError, Stopped
 
 if TYPE_CHECKING:
     import socket
@@ -115,8 +115,8 @@ def _serve_together(
         try:
             with stoppable() as told:
                 _serve(loaded(first), run_dir, host, token, taken, lambda: told() or is_alone(), ready)
-        except Ended as end:
-            return end.exit_code
+        except Stopped as stopped:
+            return stopped.exit_code
         except DpmpnError as error:
             complain(str(error))
             return 2

@@ -9,26 +9,14 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+from dpmpn.errors import Stopped
+
 _HANGUP = getattr(signal, "SIGHUP", None)  # the terminal was closed; not on every system
 _STOPPING = [number for number in (signal.SIGINT, signal.SIGTERM, _HANGUP) if number is not None]
 
 _AGAIN_AFTER = 0.05  # seconds: by then whatever let no exception out is over
 
 _Handler = Callable[[int, FrameType | None], Any]
-
-
-class Ended(BaseException):
-    """A signal ended the command; not an Exception, so that only what cleans up sees it."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        how = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
-        super().__init__(f"{how}; what was written before is whole: run the same command again")
-
-    @property
-    def exit_code(self) -> int:
-        """What a shell reports of a process that a signal ended."""
-        return 128 + self.number
 
 
 class Stop:
@@ -49,10 +37,10 @@ class Stop:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Raise `Ended` where SIGINT, SIGTERM or SIGHUP comes."""
+    """Raise `Stopped` where SIGINT, SIGTERM or SIGHUP comes."""
 
     def end(number: int, _: FrameType | None) -> None:
-        raise Ended(number)
+        raise Stopped(number)
 
     with _handling(_STOPPING, end), _heard():
         yield
@@ -64,10 +52,10 @@ def _heard() -> Iterator[None]:
     before, again = sys.unraisablehook, []
 
     def note(ignored: Any) -> None:
-        if not isinstance(ignored.exc_value, Ended):
+        if not isinstance(ignored.exc_value, Stopped):
             before(ignored)
             return
-        again.append(threading.Timer(_AGAIN_AFTER, os.kill, (os.getpid(), ignored.exc_value.number)))
+        again.append(threading.Timer(_AGAIN_AFTER, os.kill, (os.getpid(), ignored.exc_value.signal_number)))
         again[-1].start()
 
     sys.unraisablehook = note
@@ -86,7 +74,7 @@ def stoppable() -> Iterator[Stop]:
 
     def note(number: int, _: FrameType | None) -> None:
         if stop.number is not None:
-            raise Ended(number)
+            raise Stopped(number)
         stop.number = number
 
     with _handling(_STOPPING, note):

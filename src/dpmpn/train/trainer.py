@@ -21,7 +21,7 @@ from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.gradients import Gradients
 from dpmpn.engine.targets import Targets
-from dpmpn.errors import DataError, RunError
+from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.checkpoint import (
     LoopState,
@@ -46,7 +46,7 @@ from dpmpn.train.optimiser import Adam
 from dpmpn.train.placing import least_values, placed_network
 from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.schedule import learning_rate_factor
-from dpmpn.train.validation import Interrupted, Validator, training_queries
+from dpmpn.train.validation import Validator, training_queries
 
 BATCHES_PER_LINE = 10
 _SMOOTHED_BATCHES = 100  # over which progress averages loss and speed
@@ -179,7 +179,9 @@ class _Loop:
                 if self.stop():
                     return "interrupted"
                 self._train_batch()
-        except Interrupted:
+        except Stopped as stopped:
+            if stopped.signal_number is not None:  # at once, in the middle of anything
+                raise
             return "interrupted"
 
     def _finish_position(self) -> None:

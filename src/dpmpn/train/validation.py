@@ -10,7 +10,7 @@ from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.leakage import pair_keys
 from dpmpn.engine.engine import Engine
-from dpmpn.errors import RunError
+from dpmpn.errors import RunError, Stopped
 from dpmpn.evaluate.evaluator import known_answers, rank_queries
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import summarise
@@ -19,10 +19,6 @@ from dpmpn.train.failed_batch import HOW_TO_GO_ON, is_division_by_zero
 
 _HELD_OUT = 0.2  # of the training facts, at most, where validation facts are taken from them
 _DRAW = 7_919  # keeps this draw apart from others of the seed
-
-
-class Interrupted(Exception):
-    """The caller's `stop` turned true before all queries were asked."""
 
 
 class Validator:
@@ -51,7 +47,7 @@ class Validator:
 
     def _check_stop(self, done: int, total: int) -> None:
         if done < total and self.stop():
-            raise Interrupted
+            raise Stopped
 
 
 def sampled_queries(dataset: Dataset, config: Config) -> np.ndarray:

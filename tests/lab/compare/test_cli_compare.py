@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from dpmpn.cli.main import run
-from dpmpn.errors import DataError, RunError
+from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.lab.compare.comparison import Comparison, Conditions
-from dpmpn.lab.compare.race import Stopped
 from dpmpn.lab.figures.published import PublishedRow
 
 FAST = ["--models", "distmult,transe", "--budget", "0.005", "--threads", "1"]

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from dpmpn.errors import DataError, RunError
+from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.evaluate.evaluator import known_answers
 from dpmpn.evaluate.ranking import Ranks, rank_targets
 from dpmpn.lab.compare import race as race_module
 from dpmpn.lab.compare.embedding import EmbeddingModel
 from dpmpn.lab.compare.own import OwnModel
-from dpmpn.lab.compare.race import Course, Stopped, race, validation_seconds
+from dpmpn.lab.compare.race import Course, race, validation_seconds
 from dpmpn.lab.compare.settings import EMBEDDING_MODELS
 from dpmpn.suitable_config import suitable_config
 

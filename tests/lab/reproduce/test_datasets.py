@@ -6,10 +6,10 @@ import pytest
 from made_analysis import Made, files_of, made
 
 from dpmpn.data.registry import known_dataset
-from dpmpn.errors import ConfigError
+from dpmpn.errors import ConfigError, Stopped
 from dpmpn.lab.reproduce.datasets import DATASETS, PAPER, differences
 from dpmpn.lab.reproduce.exhibit import Request
-from dpmpn.lab.reproduce.workshop import Interrupted, Watch, Workshop
+from dpmpn.lab.reproduce.workshop import Watch, Workshop
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_the_quarter_of_yago_is_marked_as_not_comparable():
 def test_the_user_can_end_it(tmp_path: Path):
     (piece,) = DATASETS.pieces(Request(quick=True))
     workshop = Workshop(tmp_path, Request(quick=True), Watch(stop=lambda: True))
-    with pytest.raises(Interrupted):
+    with pytest.raises(Stopped):
         piece.work(workshop)
 
 

@@ -7,11 +7,12 @@ from made_analysis import Made, files_of, made, scored
 
 from dpmpn.config import Horizon, load_preset
 from dpmpn.engine.engine import Engine
+from dpmpn.errors import Stopped
 from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.horizons import HORIZONS, visited_nodes
 from dpmpn.lab.reproduce.settings import config_for, dataset_named
 from dpmpn.lab.reproduce.variations import VARIED, by_value, described, setting, standard_config, variations
-from dpmpn.lab.reproduce.workshop import Interrupted, Watch, Workshop
+from dpmpn.lab.reproduce.workshop import Watch, Workshop
 from dpmpn.train.run_folder import RunFolder
 
 FULL = Request()
@@ -105,7 +106,7 @@ def test_measuring_subgraphs_takes_the_threads_asked_for_and_can_be_ended(exhibi
 
     monkeypatch.setattr("dpmpn.engine.engine.Engine", Noted)
     ended = Workshop(exhibit.folder, Request(quick=True, threads=3), Watch(stop=lambda: True))
-    with pytest.raises(Interrupted):
+    with pytest.raises(Stopped):
         visited_nodes(ended, run, dataset_named("countries"))
     assert made_with == [3]
     assert len(closed) == 1

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dpmpn.errors import ConfigError, RunError
+from dpmpn.errors import ConfigError, RunError, Stopped
 from dpmpn.lab.figures.plots import new_figure
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request
 from dpmpn.lab.reproduce.making import make
-from dpmpn.lab.reproduce.workshop import Interrupted, Watch
+from dpmpn.lab.reproduce.workshop import Watch
 
 
 class Counted:
@@ -30,7 +30,7 @@ class Counted:
 
     def work(self, name: str) -> dict:
         if name == self.fails:
-            raise Interrupted
+            raise Stopped
         self.made.append(name)
         return {"length": len(name)}
 
@@ -56,7 +56,7 @@ def test_all_files_are_there_and_agree(tmp_path: Path) -> None:
 
 def test_work_that_was_ended_goes_on(tmp_path: Path) -> None:
     ended = Counted(fails="two-seed0")
-    with pytest.raises(Interrupted):
+    with pytest.raises(Stopped):
         make(ended.exhibit, Request(), tmp_path / "x", Watch(), "x")
     said: list[str] = []
     again = Counted()

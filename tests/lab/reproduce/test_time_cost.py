@@ -4,13 +4,13 @@ import pytest
 from made_analysis import Made, files_of, made
 
 from dpmpn.config import load_preset
-from dpmpn.errors import ConfigError
+from dpmpn.errors import ConfigError, Stopped
 from dpmpn.lab.bench import Stretch, training_stretch
 from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.settings import config_for, dataset_named
 from dpmpn.lab.reproduce.time_cost import TIME_COST, epoch_seconds
 from dpmpn.lab.reproduce.variations import VARIED, described, variations
-from dpmpn.lab.reproduce.workshop import Interrupted, Watch, Workshop
+from dpmpn.lab.reproduce.workshop import Watch, Workshop
 
 KEYS = (*(varied.key for varied in VARIED), "batch_size")
 
@@ -88,7 +88,7 @@ def test_the_papers_hours_stand_beside_ours():
 
 def test_a_request_to_stop_ends_it_before_the_next_stretch(tmp_path):
     piece = TIME_COST.pieces(Request(quick=True))[0]
-    with pytest.raises(Interrupted):
+    with pytest.raises(Stopped):
         piece.work(Workshop(tmp_path, Request(quick=True), Watch(stop=lambda: True)))
 
 

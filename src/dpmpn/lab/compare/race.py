@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
-from dpmpn.errors import DataError, RunError
+from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.evaluate.evaluator import count_unseen, known_answers
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import Ranks, Summary, summarise
@@ -28,10 +28,6 @@ def validation_seconds(budget_seconds: float) -> list[float]:
     halves = [budget_seconds * 2.0**-halvings for halvings in range(_HALVINGS)]
     marks = [60.0 * minutes for minutes in MARKS if 60 * minutes < budget_seconds]
     return sorted({*halves, *marks})
-
-
-class Stopped(Exception):
-    """The caller's `stop` turned true before the race was over."""
 
 
 @dataclass(frozen=True)

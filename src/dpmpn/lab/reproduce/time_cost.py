@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
+from dpmpn.errors import Stopped
 from dpmpn.lab.figures.markdown import table
 from dpmpn.lab.reproduce.analysis import DATASETS, chosen_dataset, draw_line, run_label
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
@@ -72,10 +73,9 @@ def _measured(
     workshop: "Workshop", dataset: Dataset, standard: Config, variation: Variation, seconds: float
 ) -> Result:
     from dpmpn.lab.bench import training_stretch
-    from dpmpn.lab.reproduce.workshop import Interrupted
 
     if workshop.watch.stop():
-        raise Interrupted
+        raise Stopped
     workshop.watch.say(f"measuring {run_label(dataset, standard.run.seed, variation.name)}")
     config = with_overrides(standard, {**variation.changes, "threads": workshop.request.threads})
     stretch = training_stretch(dataset, config, seconds)

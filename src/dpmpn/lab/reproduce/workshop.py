@@ -10,7 +10,7 @@ import numpy as np
 
 from dpmpn.config import Config, to_dict, with_overrides
 from dpmpn.data.dataset import SPLITS, Dataset
-from dpmpn.errors import RunError
+from dpmpn.errors import RunError, Stopped
 from dpmpn.lab.reproduce.exhibit import Request
 
 if TYPE_CHECKING:
@@ -28,10 +28,6 @@ _LIMITS = (
     "patience",
     "checkpoint_every_seconds",
 )
-
-
-class Interrupted(Exception):
-    """The user ended the work; what was done is kept."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,7 @@ class Workshop:
             stop=self.watch.stop,
         )
         if result.stopped_because == "interrupted":
-            raise Interrupted
+            raise Stopped
         if max_queries is not None and result.position > max_queries:
             raise RunError(
                 f"{run.path} was trained on {result.position:,} queries, more than the {max_queries:,} asked for; "
@@ -119,9 +115,9 @@ class Workshop:
             engine.close()
 
     def tell(self, done: int, total: int) -> None:
-        """Tell how many questions were asked; raise `Interrupted` where the user ended the work."""
+        """Tell how many questions were asked; raise `Stopped` where the user ended the work."""
         if self.watch.stop():
-            raise Interrupted
+            raise Stopped
         self.watch.asking(done, total)
 
 
