@@ -18,8 +18,8 @@ from dpmpn.data.readers import read_triples
 from dpmpn.data.sources import separated
 from dpmpn.data.sources.base import COLUMNS, ReadOptions
 from dpmpn.data.sources.choose import open_source
+from dpmpn.data.sources.columns import SPACES
 from dpmpn.data.sources.lines import text_chunks
-from dpmpn.data.sources.records import SPACES
 from dpmpn.errors import DataError
 
 NAMES = [

@@ -18,8 +18,7 @@ import pytest
 
 from dpmpn.data.sources import sparql
 from dpmpn.data.sources.base import ReadOptions
-from dpmpn.data.sources.sparql import SparqlSource
-from dpmpn.data.sources.sparql_query import PagedQuery
+from dpmpn.data.sources.sparql import PagedQuery, SparqlSource
 from dpmpn.errors import DataError
 
 E = "http://example.org/"

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import polars as pl
 
+from dpmpn.data.sources.columns import no_text
 from dpmpn.data.sources.lines import LONGEST_LINE, encoding_problem, short, text_chunks
 from dpmpn.data.sources.parquet import check_name
-from dpmpn.data.sources.records import no_text
 from dpmpn.data.sources.unpack import check_file, open_unpacked
 from dpmpn.errors import DataError
 

@@ -21,6 +21,10 @@ from dpmpn.errors import ConfigError, DataError, UnknownName
 
 HELD_OUT_SHARE = 0.1
 """Of a part's facts, for validation and again for testing."""
+_ENTITIES_PER_ROOT = 20  # fewer roots keep more triples, but mix relations less
+_PASSES = 10
+_SLACK = 0.01  # of the entities: how far a part may shrink
+_OVERFULL = 1.2  # times a part's share of a relation's triples: beyond it, more of them are no gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +112,6 @@ def _sizes(facts: np.ndarray) -> dict[str, Any]:
         "facts": len(facts),
         "mean_degree": round(2 * len(facts) / n_entities, 2),  # facts of an entity, held-out ones included
     }
-
-
-_ENTITIES_PER_ROOT = 20  # fewer roots keep more triples, but mix relations less
-_PASSES = 10
-_SLACK = 0.01  # of the entities: how far a part may shrink
-_OVERFULL = 1.2  # times a part's share of a relation's triples: beyond it, more of them are no gain
 
 
 def partition(

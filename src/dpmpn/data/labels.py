@@ -12,15 +12,25 @@ from typing import Any
 import polars as pl
 
 from dpmpn.data.sources.base import LABELS
-from dpmpn.data.sources.kinds import refuse_binary
+from dpmpn.data.sources.columns import SPACES
 from dpmpn.data.sources.layout import is_quoted
-from dpmpn.data.sources.lines import BYTE_ORDER_MARK, encoding_problem
+from dpmpn.data.sources.lines import BYTE_ORDER_MARK, encoding_problem, refuse_binary
 from dpmpn.data.sources.parquet import count_rows, open_table, table_errors, table_slices
-from dpmpn.data.sources.records import SPACES
 from dpmpn.data.sources.unpack import MEGABYTE, open_unpacked
 from dpmpn.errors import DataError
 
 TYPES_APART = " | "  # between the types of an entity that has several
+_LARGEST = 2048 * MEGABYTE
+_LONGEST_FIELD = MEGABYTE
+_SAMPLE = 100  # lines
+_ALIASES = {
+    "id": "id identifier entity key node uri iri qid mid head subject",
+    "name": "name label title text preflabel",
+    "description": "description definition comment gloss abstract",
+    "type": "type types class category kind",
+}
+_COLUMN = {alias: column for column, aliases in _ALIASES.items() for alias in aliases.split()}
+_WRITE = "write the columns id, name, description and type, with a header or in this order"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,19 +73,6 @@ def merged_labels(frame: pl.DataFrame) -> pl.DataFrame:
             pl.col("type").drop_nulls().unique(maintain_order=True).str.join(TYPES_APART).replace("", None),
         )
     )
-
-
-_LARGEST = 2048 * MEGABYTE
-_LONGEST_FIELD = MEGABYTE
-_SAMPLE = 100  # lines
-_ALIASES = {
-    "id": "id identifier entity key node uri iri qid mid head subject",
-    "name": "name label title text preflabel",
-    "description": "description definition comment gloss abstract",
-    "type": "type types class category kind",
-}
-_COLUMN = {alias: column for column, aliases in _ALIASES.items() for alias in aliases.split()}
-_WRITE = "write the columns id, name, description and type, with a header or in this order"
 
 
 def read_labels(path: str | Path) -> pl.DataFrame:

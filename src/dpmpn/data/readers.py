@@ -7,7 +7,7 @@ import polars as pl
 from dpmpn.data.sources.base import COLUMNS, FACTS
 from dpmpn.data.sources.layout import Layout
 from dpmpn.data.sources.lines import encoding_problem, text_chunks
-from dpmpn.data.sources.records import check_fields, read_literal, select_facts
+from dpmpn.data.sources.separated import check_fields, read_literal, select_facts
 from dpmpn.data.sources.unpack import open_unpacked
 from dpmpn.errors import DataError
 

@@ -13,6 +13,11 @@ from numba import njit
 from dpmpn.errors import ConfigError, DataError
 
 TRAIN, VALID, TEST = 0, 1, 2
+_DATES = ("%Y-%m-%d", "%Y-%m", "%Y")
+_LOCAL_TIMES = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
+_ZONED_TIMES = tuple(form + "%#z" for form in _LOCAL_TIMES)
+_MOMENT = pl.Datetime("us")
+_ADVICE = "write a number, a year, or an ISO date such as 2020-05-17 or 2020-05-17T10:30:00Z"
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,13 +213,6 @@ def _split(
 
 def _shares(valid_share: float, test_share: float) -> str:
     return f"{100 * valid_share:.1f} % valid and {100 * test_share:.1f} % test"
-
-
-_DATES = ("%Y-%m-%d", "%Y-%m", "%Y")
-_LOCAL_TIMES = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M")
-_ZONED_TIMES = tuple(form + "%#z" for form in _LOCAL_TIMES)
-_MOMENT = pl.Datetime("us")
-_ADVICE = "write a number, a year, or an ISO date such as 2020-05-17 or 2020-05-17T10:30:00Z"
 
 
 def parse_times(times: pl.Series) -> np.ndarray:

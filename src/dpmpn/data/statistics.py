@@ -20,6 +20,8 @@ from dpmpn.data.leakage import known_facts, pair_keys, stand_in
 
 MAX_PAIRS = 50_000  # of more, a sample is measured: the paper's datasets are measured whole
 _SEED = 0
+UNREACHABLE = -1
+_BLOCK = 128  # pairs a thread takes at once: progress is shown between blocks
 
 
 def statistics(
@@ -101,10 +103,6 @@ def _sizes(values: np.ndarray) -> dict[str, float | None]:
     if not len(values):
         return {"mean": None, "median": None, "max": None}
     return {"mean": float(values.mean()), "median": float(np.median(values)), "max": int(values.max())}
-
-
-UNREACHABLE = -1
-_BLOCK = 128  # pairs a thread takes at once: progress is shown between blocks
 
 
 def shortest_paths(

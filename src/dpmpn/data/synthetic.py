@@ -12,17 +12,14 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import DataError
 
 Fact = tuple[str, str, str]  # head, relation and tail
-
 RULES: dict[str, tuple[str, ...]] = {
     "grandparent_of": ("parent_of", "parent_of"),
     "uncle_of": ("brother_of", "parent_of"),
     "learnt_in": ("apprenticed_to", "works_at", "located_in"),
 }
 """The relation each rule derives, and the chain of stated relations that it follows from."""
-
 DISTRACTORS = ("friend_of", "works_with", "married_to", "lives_in")
 """Relations that stand in no rule."""
-
 _WOMEN = ("Ada", "Clara", "Edith", "Flora", "Greta", "Ida", "Judith", "Lena", "Maria", "Nora", "Rosa", "Vera")
 _MEN = ("Albert", "Bruno", "Carl", "David", "Emil", "Felix", "Hugo", "Jonas", "Leo", "Max", "Oscar", "Paul")
 _GENERATIONS = 4
@@ -30,6 +27,11 @@ _CHILDREN = (4, 5)  # of a couple
 _OF_BOTH = 0.1  # of them; the others are of one of the two, so that marriage proves no parent
 _BROTHERS_STATED = 0.6  # so that common parents prove no brother
 _HELD_OUT = {"valid": 0.1, "test": 0.2}  # of the facts of each rule
+EXPONENT = 2.2
+MAX_DEGREE = 2_000
+N_RELATIONS = 20
+TRIPLES_PER_ENTITY = 5
+_N_HELD_OUT = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,13 +221,6 @@ class _World:
 
 def _is_man(person: str) -> bool:
     return person.split()[0] in _MEN
-
-
-EXPONENT = 2.2
-MAX_DEGREE = 2_000
-N_RELATIONS = 20
-TRIPLES_PER_ENTITY = 5
-_N_HELD_OUT = 2_000
 
 
 def power_law_dataset(n_edges: int, seed: int = 0) -> Dataset:

@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from dpmpn.data.sources.base import ReadOptions, Source
-from dpmpn.data.sources.kinds import looks_like
+from dpmpn.data.sources.lines import looks_like
 from dpmpn.data.sources.unpack import check_file, open_unpacked
 from dpmpn.errors import DataError
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import polars as pl
 
 from dpmpn.data.sources.base import LABELS, Account, ReadOptions
-from dpmpn.data.sources.columns import find_columns, output_names
+from dpmpn.data.sources.columns import SPACES, find_columns, has_empty, output_names
 from dpmpn.data.sources.lines import (
     BYTE_ORDER_MARK,
     BadLines,
@@ -19,7 +19,6 @@ from dpmpn.data.sources.lines import (
     short,
     text_chunks,
 )
-from dpmpn.data.sources.records import SPACES, has_empty
 from dpmpn.data.sources.unpack import MEGABYTE, Unpacked, check_file, open_unpacked
 from dpmpn.errors import DataError
 

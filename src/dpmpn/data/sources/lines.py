@@ -1,17 +1,100 @@
-"""Lines of text files: streamed in pieces of whole lines, and what is wrong with a line said in a sentence."""
+"""Lines of text files: streamed in pieces of whole lines; files that are no text, and what is wrong with a line."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from dpmpn.data.sources.base import Account
-from dpmpn.data.sources.kinds import refuse_binary
 from dpmpn.data.sources.unpack import MEGABYTE, Unpacked
 from dpmpn.errors import DataError
 
+_CSV = "save it as CSV"
+_UNPACK = "unpack it and name the file"
+_UTF8 = "save the file as UTF-8"
+_OTHER = "name a file of facts"
+# First bytes, what they say, what to do. Text may begin with PAR1 too: see `refuse_binary`.
+_MAGIC: tuple[tuple[bytes, str, str], ...] = (
+    (rb"PAR1", "a Parquet file", "use --format parquet"),
+    (rb"ARROW1\0\0", "an Arrow file", "use --format arrow"),
+    (rb"SQLite format 3\0", "an SQLite database", "name it sqlite:///PATH and give a --query"),
+    (rb"\x1f\x8b", "a gzip archive in another archive", _UNPACK),
+    (rb"\x28\xb5\x2f\xfd", "a zstd archive in another archive", _UNPACK),
+    (rb"PK\x03\x04", "a zip archive, or an Office file such as an Excel table", _UNPACK),
+    (rb"BZh[1-9]1AY&SY", "a bzip2 archive", _UNPACK),
+    (rb"\xfd7zXZ\0", "an xz archive", _UNPACK),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
+    (rb"Rar!\x1a\x07", "a RAR archive", _UNPACK),
+    (rb"[^\0]{1,100}\0[\0-\xff]{156,255}ustar", "a tar archive", _UNPACK),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office file, such as an Excel table", _CSV),
+    (rb"\xff\xfe\0\0|\0\0\xfe\xff", "UTF-32 text", _UTF8),
+    (rb"\xff\xfe|\xfe\xff", "UTF-16 text", _UTF8),
+    (rb"(?:[\t\n\r -~]\0){4}|(?:\0[\t\n\r -~]){4}", "UTF-16 text", _UTF8),
+    (rb"\x89PNG\r\n\x1a\n", "a PNG image", _OTHER),
+    (rb"\xff\xd8\xff", "a JPEG image", _OTHER),
+    (rb"GIF8[79]a", "a GIF image", _OTHER),
+    (rb"\x89HDF\r\n\x1a\n", "an HDF5 file", _OTHER),
+    (rb"\x93NUMPY", "a NumPy array", _OTHER),
+    (rb"\x7fELF", "a program", _OTHER),
+    (rb"\x80[\x02-\x05][\0-\xff]", "a Python pickle", _OTHER),
+)
+# These are text to the last byte, or nearly so, and still not facts.
+_TEXT_MAGIC: tuple[tuple[bytes, str, str], ...] = (
+    (rb"%PDF-\d", "a PDF document", _OTHER),
+    (rb"(?i)\s*<!doctype html|\s*<html[\s>]", "a web page", "download the file itself"),
+    (
+        rb"version https://git-lfs\.github\.com/",
+        "a pointer of Git LFS",
+        "fetch the file itself with 'git lfs pull'",
+    ),
+)
+# A stray NUL is a matter of its line. Random bytes hold one in 256, text none.
+_MANY_NULS = 8
+_NUL_SHARE = 1 / 500
 CHUNK = 16 * MEGABYTE  # large enough that what a piece costs does not count, small enough for any memory
 LONGEST_LINE = MEGABYTE
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def looks_like(beginning: bytes) -> tuple[str, str] | None:
+    """What the first bytes of a file say it is, and what to do about it; None where they say nothing."""
+    for magic, kind, advice in _MAGIC + _TEXT_MAGIC:
+        if re.match(magic, beginning):
+            return kind, advice
+    return None
+
+
+def refuse_binary(path: Path, beginning: bytes) -> None:
+    """Refuse a file whose first bytes are not those of UTF-8 text."""
+    known = looks_like(beginning)
+    if known and (not _is_text(beginning) or any(re.match(magic, beginning) for magic, _, _ in _TEXT_MAGIC)):
+        raise DataError(f"{path}: looks like {known[0]}, not like lines of facts; {known[1]}")
+    nuls = beginning.count(0)
+    if nuls > max(_MANY_NULS, len(beginning) * _NUL_SHARE):
+        if _is_utf16(beginning):
+            raise DataError(f"{path}: looks like UTF-16 text, not like lines of facts; {_UTF8}")
+        raise DataError(f"{path}: holds NUL bytes and is not a text file; {_OTHER}")
+    if b"\r" in beginning and b"\n" not in beginning:
+        raise DataError(f"{path}: its lines end with CR alone; save the file with LF line ends")
+
+
+def _is_utf16(beginning: bytes) -> bool:
+    """Whether these are lines in UTF-16 without a mark, of a script whose letters have no NUL."""
+    for order in ("utf-16-le", "utf-16-be"):
+        text = beginning[: len(beginning) // 2 * 2].decode(order, errors="replace")
+        if "\n" in text and all(c.isprintable() or c.isspace() for c in text[:-1]):
+            return "\N{REPLACEMENT CHARACTER}" not in text[:-1]
+    return False
+
+
+def _is_text(beginning: bytes) -> bool:
+    if b"\0" in beginning:
+        return False
+    try:
+        beginning.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start >= len(beginning) - 3  # the last character may be cut
+    return True
 
 
 class Chunk(NamedTuple):

@@ -7,9 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from dpmpn.data.sources.base import LABELS, Account, ReadOptions
-from dpmpn.data.sources.columns import find_columns, output_names
+from dpmpn.data.sources.columns import find_columns, no_text, output_names
 from dpmpn.data.sources.lines import BadLines, Problem
-from dpmpn.data.sources.records import no_text
 from dpmpn.data.sources.unpack import HARMLESS_SIZE, LARGEST_RATIO, check_file
 from dpmpn.errors import DataError
 

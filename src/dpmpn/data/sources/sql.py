@@ -11,8 +11,7 @@ from urllib.parse import quote
 import polars as pl
 
 from dpmpn.data.sources.base import LABELS, Account, ReadOptions
-from dpmpn.data.sources.columns import find_columns, output_names
-from dpmpn.data.sources.tables import facts_of_columns, texts_of_values
+from dpmpn.data.sources.columns import facts_of_columns, find_columns, output_names, texts_of_values
 from dpmpn.errors import DataError
 
 _BATCH = 50_000  # rows
