@@ -1,4 +1,4 @@
-# make demo: install, train on the bundled graph, measure it, ask three questions and list missing facts
+# make demo: install, train on the bundled graph, measure it, ask three questions, check the answers and list missing facts
 # make explore: ask the demo's model in the browser, and see why (PORT=8000)
 # make test: install and run all tests
 # make docs: build the documentation, docs/_build/html/index.html
@@ -29,7 +29,7 @@ demo: install
 
 # The model is trained first if the demo was not run yet.
 explore: install
-	@test -e $(DEMO)/best.json || $(BIN)/dpmpn train countries --out $(DEMO)
+	@test -e $(DEMO)/best.json || $(BIN)/dpmpn train countries --model strong --out $(DEMO)
 	@$(BIN)/dpmpn serve $(DEMO) --port $(PORT)
 
 # One test reads facts from a PostgreSQL that it starts itself.

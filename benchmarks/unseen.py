@@ -1,6 +1,6 @@
 """Which state suits an entity the network was not trained on: each candidate, asked about such entities.
 
-    python benchmarks/unseen.py countries --run runs/demo --left-out runs/countries-left-out --json FILE
+    python benchmarks/unseen.py countries --run runs/countries --left-out runs/countries-left-out --json FILE
 
 Two ways to make entities unseen. "replaced": the embeddings of some entities of a trained run are replaced. "left out":
 a network is trained anew without any fact of these entities, which are then added to the graph, as `with_facts` does.

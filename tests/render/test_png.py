@@ -7,6 +7,7 @@ from hand_made import diamond
 
 from dpmpn.errors import ConfigError
 from dpmpn.render import png
+from dpmpn.render.markup import FONTS
 from dpmpn.render.png import draw_png, painted
 
 
@@ -43,3 +44,7 @@ def test_without_fonts_it_is_refused(monkeypatch):
     monkeypatch.setattr(png, "_shows_text", lambda folders: False)
     with pytest.raises(ConfigError, match="no font was found"):
         draw_png(diamond())
+
+
+def test_fonts_are_looked_for_that_pictures_are_written_in():
+    assert f'font-family="{FONTS}"' in png._PROBE

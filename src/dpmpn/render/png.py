@@ -5,12 +5,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpmpn.errors import ConfigError
+from dpmpn.render.markup import FONTS
 from dpmpn.render.svg import draw_svg
 
 if TYPE_CHECKING:
     from dpmpn.explain.explanation import Explanation
 
-_PROBE = '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><text x="2" y="15">{}</text></svg>'
+_PROBE = (
+    f'<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20" font-family="{FONTS}">'
+    '<text x="2" y="15">{}</text></svg>'
+)
 
 
 def draw_png(explanation: "Explanation", scale: float = 2) -> bytes:
