@@ -180,15 +180,16 @@ class _Shown:
 
 
 def _conclude(output: Output, comparison: "Comparison") -> None:
-    from dpmpn.lab.compare.report import METRICS, by_mrr
+    from dpmpn.evaluate.metrics import TITLES
+    from dpmpn.lab.compare.report import by_mrr
 
-    numbers = (*METRICS.values(), "parameters", "epochs", "queries/s", "minutes")
+    numbers = (*TITLES.values(), "parameters", "epochs", "queries/s", "minutes")
     shown = table("model", *numbers, right=numbers)
     for model in by_mrr(list(comparison.finished.values())):
         result = model["result"]
         shown.add_row(
             model["label"],
-            *(percentage(result["test"]["both"]["realistic"][metric]) for metric in METRICS),
+            *(percentage(result["test"]["both"]["realistic"][metric]) for metric in TITLES),
             f"{result['parameters']:,}",
             f"{result['epochs']:.3g}",
             f"{result['queries_per_s']:,.0f}",

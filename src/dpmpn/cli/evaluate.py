@@ -12,9 +12,9 @@ from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter
 from dpmpn.cli.settings import with_settings
 from dpmpn.data.vocabulary import Vocabulary
+from dpmpn.evaluate.metrics import MAP_TITLES, TIES, TITLES
 from dpmpn.wording import percentage
 
-_METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
 _DIRECTIONS = {"both": "both", "tail": "<head, relation, ?>", "head": "<?, relation, tail>"}
 
 
@@ -56,11 +56,11 @@ def _show(output: Output, report: dict[str, Any], names: Vocabulary) -> None:
     unseen = f"; {report['unseen']:,} with an entity that has no training fact" if report["unseen"] else ""
     output.say(f"{report['split']}: {report['triples']:,} triples, {report['queries']:,} questions{unseen}")
     output.say()
-    numbers = ("questions", *_METRICS.values(), "coverage")
+    numbers = ("questions", *TITLES.values(), "coverage")
     shown = table("direction", "ties", *numbers, right=numbers)
     for direction, label in _DIRECTIONS.items():
         if report[direction] is not None:
-            _add_rows(shown, label, report[direction], ("realistic", "optimistic", "pessimistic"))
+            _add_rows(shown, label, report[direction], TIES)
     output.show(shown)
     if "per_relation" in report:
         output.say()
@@ -73,24 +73,24 @@ def _show(output: Output, report: dict[str, Any], names: Vocabulary) -> None:
 
 
 def _add_rows(shown: Any, label: str, summary: dict[str, Any], ties: tuple[str, ...]) -> None:
-    for way in ties:
-        scores = [percentage(summary[way][metric]) for metric in _METRICS]
-        once = way == ties[0]
+    for placed in ties:
+        scores = [percentage(summary[placed][metric]) for metric in TITLES]
+        once = placed == ties[0]
         count, coverage = (f"{summary['queries']:,}", percentage(summary["coverage"])) if once else ("", "")
-        shown.add_row(escape(label) if once else "", way, count, *scores, coverage)
+        shown.add_row(escape(label) if once else "", placed, count, *scores, coverage)
 
 
 def _show_relations(output: Output, relations: dict[str, Any], names: Vocabulary) -> None:
-    numbers = ("questions", *_METRICS.values(), "coverage")
+    numbers = ("questions", *TITLES.values(), "coverage")
     shown = table("relation", "ties", *numbers, right=numbers)
     for name, directions in relations.items():
-        _add_rows(shown, names.label(names.id(name)), directions["both"], ("realistic",))
+        _add_rows(shown, names.label(names.id(name)), directions["both"], TIES[:1])
     output.show(shown)
 
 
 def _show_precision(output: Output, precision: dict[str, Any]) -> None:
-    means = {"map_over_triples": "MAP over triples", "map_over_heads": "MAP over heads"}
-    shown = table("ties", *means.values(), right=tuple(means.values()))
-    for way in ("realistic", "optimistic", "pessimistic"):
-        shown.add_row(way, *(percentage(precision[way][mean]) for mean in means))
+    titles = tuple(MAP_TITLES.values())
+    shown = table("ties", *titles, right=titles)
+    for placed in TIES:
+        shown.add_row(placed, *(percentage(precision[placed][mean]) for mean in MAP_TITLES))
     output.show(shown)

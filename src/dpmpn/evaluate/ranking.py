@@ -15,11 +15,10 @@ import numpy.typing as npt
 from numba import njit
 
 from dpmpn.errors import DataError
+from dpmpn.evaluate.metrics import METRICS
 
 IntArray = npt.NDArray[np.integer]
 FloatArray = npt.NDArray[np.floating]
-
-HITS_AT = (1, 3, 10)
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Ranks:
 
 
 class Summary(TypedDict):
-    """Scores under each way to place ties, as fractions: mrr, hits_at_1, hits_at_3, hits_at_10."""
+    """Scores under each way to place ties, as fractions by the keys of `METRICS`."""
 
     realistic: dict[str, float]
     optimistic: dict[str, float]
@@ -92,7 +91,7 @@ def rank_targets(
 
 
 def summarise(ranks: Ranks) -> Summary:
-    """Average the ranks into MRR and hits@k (rank <= k), with the share of targets that were reached."""
+    """Average the ranks into every metric, with the share of targets that were reached."""
     if not len(ranks):
         raise DataError("no queries to summarise; the split or the selection is empty")
     return {
@@ -119,8 +118,7 @@ def summarise_by(ranks: Ranks, groups: IntArray) -> dict[int, Summary]:
 
 
 def _scores(ranks: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> dict[str, float]:
-    hits = {f"hits_at_{k}": float(np.mean(ranks <= k)) for k in HITS_AT}
-    return {"mrr": float(np.mean(1.0 / ranks)), **hits}
+    return {metric.key: metric.of(ranks) for metric in METRICS}
 
 
 def check_distribution(

@@ -12,6 +12,7 @@ import pytest
 
 from dpmpn.cli.main import run
 from dpmpn.errors import DataError, RunError, Stopped
+from dpmpn.evaluate.metrics import TITLES
 from dpmpn.lab.compare.comparison import Comparison, Conditions
 from dpmpn.lab.figures.published import PublishedRow
 
@@ -104,7 +105,7 @@ def test_an_interrupted_comparison_keeps_what_is_finished(families, tmp_path):
 def test_published_rows_are_marked(families, tmp_path, monkeypatch):
     shown = {"mrr": "43.7 (.1)"}
     rows = [
-        PublishedRow(system, 43.7, None, None, None, "someone", False, shown)
+        PublishedRow(system, {**dict.fromkeys(TITLES), "mrr": 43.7}, "someone", False, shown)
         for system in ("M-Walk", "RotatE")
     ]
     monkeypatch.setattr("dpmpn.lab.compare.report.published_rows", lambda dataset: rows)

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from made_analysis import Made, files_of, made, scored
 
+from dpmpn.evaluate.metrics import TITLES
 from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.making import make
 from dpmpn.lab.reproduce.settings import dataset_named
-from dpmpn.lab.reproduce.strong import METRICS, STRONG, _config
+from dpmpn.lab.reproduce.strong import STRONG, _config
 from dpmpn.lab.reproduce.workshop import Watch
 from dpmpn.train.run_folder import RunFolder
 
@@ -53,7 +54,7 @@ def test_all_files_are_written_and_the_table_shows_the_results(exhibit):
     by_name = {cells[0]: cells for cells in exhibit.cells()}
     for kind, name in (("paper", "the paper's model"), ("strong", "the stronger model")):
         cells, scores = by_name[f"**{name}, here**"], results[kind]["scores"]["both"]["realistic"]
-        assert cells[1:5] == [f"{100 * scores[metric]:.1f}" for metric in METRICS]
+        assert cells[1:5] == [f"{100 * scores[metric]:.1f}" for metric in TITLES]
         assert cells[9] == f"{results[kind]['parameters']:,}"
         assert float(lines[kind]["mrr"]) == scores["mrr"]
         assert float(lines[kind]["epochs"]) == pytest.approx(0.3, abs=0.01)

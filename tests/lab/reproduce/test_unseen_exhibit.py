@@ -4,8 +4,8 @@ import pytest
 from made_analysis import Made, files_of, made
 
 from dpmpn.data.inductive import inductive_split
+from dpmpn.evaluate.metrics import TITLES
 from dpmpn.lab.reproduce.settings import dataset_named
-from dpmpn.lab.reproduce.strong import METRICS
 from dpmpn.lab.reproduce.unseen import UNSEEN
 from dpmpn.train.run_folder import RunFolder
 
@@ -30,7 +30,7 @@ def test_all_files_are_written_and_the_table_shows_both_graphs(exhibit):
         sizes, both = found["split"][part], found["asked"][part]["both"]
         assert cells[1] == f"{sizes['entities']:,}" and line["entities"] == str(sizes["entities"])
         assert found["asked"][part]["triples"] == sizes["test"] == int(cells[6].replace(",", ""))
-        assert cells[7:11] == [f"{100 * both['realistic'][metric]:.1f}" for metric in METRICS]
+        assert cells[7:11] == [f"{100 * both['realistic'][metric]:.1f}" for metric in TITLES]
         assert cells[11] == f"{100 * both['coverage']:.1f}"
         assert line["graph"] == part
 

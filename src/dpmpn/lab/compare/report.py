@@ -2,10 +2,10 @@
 
 import csv
 import io
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from dpmpn.evaluate.metrics import TITLES
 from dpmpn.files import write_json, write_text
 from dpmpn.lab.compare.plot import draw_curves
 from dpmpn.lab.compare.race import MARKS
@@ -17,13 +17,8 @@ NAME = "compare"
 _LATE = 1.1  # minutes of a validation over those of its mark: a batch may take long
 _UNEQUAL = 1.1  # busy cores of one model over those of another
 _FORMAT, _VERSION = "dpmpn-compare", 1
-METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
-_WITHOUT_LIBRARY = (
-    "neurallp",
-    "minerva",
-    "mwalk",
-    "deeppath",
-)  # no kept implementation could be trained here
+# Of these there is no kept implementation that could be trained here.
+_WITHOUT_LIBRARY = ("neurallp", "minerva", "mwalk", "deeppath")
 
 
 def write_report(out: Path, conditions: dict[str, Any], models: list[dict[str, Any]]) -> dict[str, Any]:
@@ -34,7 +29,7 @@ def write_report(out: Path, conditions: dict[str, Any], models: list[dict[str, A
         "version": _VERSION,
         "conditions": conditions,
         "models": [_plain(model) for model in models],
-        "published": [asdict(row) for row in published],
+        "published": [row.as_dict() for row in published],
     }
     write_json(out / f"{NAME}.json", report)
     write_text(out / f"{NAME}.csv", _csv(models, published))
@@ -46,11 +41,11 @@ def write_report(out: Path, conditions: dict[str, Any], models: list[dict[str, A
 def markdown(conditions: dict[str, Any], models: list[dict[str, Any]], published: list[PublishedRow]) -> str:
     """The table, best MRR first, then published figures; and the sentence that says how it was made."""
     marks = [mark for mark in MARKS if mark <= conditions["budget_minutes"]]
-    columns = ["model", *METRICS.values(), "MRR, ties worst to best"]
+    columns = ["model", *TITLES.values(), "MRR, ties worst to best"]
     columns += [f"validation MRR, {mark} min" for mark in marks] + ["parameters", "epochs", "queries/s"]
     rows = [_row(model, marks) for model in by_mrr(models)]
     rows += [
-        [f"{row.system} (published)", *map(row.shown, METRICS), *["-"] * (6 + len(marks)), row.source]
+        [f"{row.system} (published)", *map(row.shown, TITLES), *["-"] * (6 + len(marks)), row.source]
         for row in published
     ]
     return (
@@ -105,7 +100,7 @@ def _row(model: dict[str, Any], marks: list[int]) -> list[str]:
     label = f"**{model['label']}**" if model["is_own"] else model["label"]
     return [
         label,
-        *(percentage(both["realistic"][metric]) for metric in METRICS),
+        *(percentage(both["realistic"][metric]) for metric in TITLES),
         f"{percentage(both['pessimistic']['mrr'])} to {percentage(both['optimistic']['mrr'])}",
         *(percentage(at_mark(model, mark)) for mark in marks),
         f"{result['parameters']:,}",
@@ -131,16 +126,16 @@ def _csv(models: list[dict[str, Any]], published: list[PublishedRow]) -> str:
         "validation_mrr",
     )
     marked = [f"validation_mrr_{mark}_min" for mark in MARKS]
-    writer.writerow(["model", *METRICS, *numbers, *marked, "figures"])
+    writer.writerow(["model", *TITLES, *numbers, *marked, "figures"])
     for model in by_mrr(models):
         result = model["result"]
-        scores = [f"{100 * result['test']['both']['realistic'][metric]:.2f}" for metric in METRICS]
+        scores = [f"{100 * result['test']['both']['realistic'][metric]:.2f}" for metric in TITLES]
         values = [f"{result[key]:.6g}" if key != "parameters" else result[key] for key in numbers[:-2]]
         values += [f"{_busy_cores(model):.3f}", f"{100 * result['best']['mrr']:.2f}"]
         values += ["" if (mrr := at_mark(model, mark)) is None else f"{100 * mrr:.2f}" for mark in MARKS]
         writer.writerow([model["name"], *scores, *values, "trained here"])
     for row in published:
-        scores = ["" if (value := getattr(row, metric)) is None else f"{value:.2f}" for metric in METRICS]
+        scores = ["" if (value := row.scores[metric]) is None else f"{value:.2f}" for metric in TITLES]
         writer.writerow([row.system, *scores, *[""] * (len(numbers) + len(marked)), row.source])
     return text.getvalue()
 

@@ -1,10 +1,12 @@
 """Figures that others published, each with its source: what stands beside ours in a table."""
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
+
+from dpmpn.evaluate.metrics import TITLES
 
 _FILE = "published.toml"
 
@@ -14,13 +16,20 @@ class PublishedRow:
     """A system's filtered scores in percent on one dataset, as they were printed; None where they were not."""
 
     system: str
-    mrr: float | None
-    hits_at_1: float | None
-    hits_at_3: float | None
-    hits_at_10: float | None
+    scores: dict[str, float | None]  # by the keys of all metrics
     source: str
     later: bool  # than the paper
     printed: dict[str, str]  # the scores with the standard deviations that stood beside them
+
+    def score(self, metric: str, missing: float) -> float:
+        """A score, or what stands for one that was not printed."""
+        value = self.scores[metric]
+        return missing if value is None else value
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, the scores among them by their metrics."""
+        values = asdict(self)
+        return {"system": values.pop("system"), **values.pop("scores"), **values}
 
     def shown(self, metric: str) -> str:
         """A score as it was printed; a dash where it was not."""
@@ -48,11 +57,11 @@ def _file() -> dict[str, Any]:
 
 
 def _row(values: dict[str, Any]) -> PublishedRow:
-    printed = {metric: text for metric, text in values["scores"].items()}
+    printed = dict(values["scores"])
     numbers = {metric: float(text.split("(")[0]) for metric, text in printed.items()}
     return PublishedRow(
         system=values["system"],
-        **{metric: numbers.get(metric) for metric in ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")},
+        scores={metric: numbers.get(metric) for metric in TITLES},
         source=source_names()[values["source"]],
         later=values.get("later", False),
         printed=printed,

@@ -5,6 +5,7 @@ from functools import partial
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
+from dpmpn.evaluate.metrics import MAP_TITLES, TIES
 from dpmpn.lab.figures.markdown import mean_std, table
 from dpmpn.lab.figures.published import published_map
 from dpmpn.lab.reproduce.analysis import seeds_told
@@ -121,8 +122,8 @@ def _row(result: Result) -> dict[str, Any]:
     training = result["training"]
     maps = {
         average + ("" if ties == "realistic" else f"_{ties}"): _map(result, ties)[average]
-        for ties in ("realistic", "optimistic", "pessimistic")
-        for average in ("map_over_triples", "map_over_heads")
+        for ties in TIES
+        for average in MAP_TITLES
     }
     return {
         "task": result["task"],

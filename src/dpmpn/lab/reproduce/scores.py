@@ -138,7 +138,7 @@ def _compared(paper: Sequence[PublishedRow], ways: dict[str, list[Result]]) -> s
     sentences = []
     for way, asked in ways.items():
         differences = [
-            f"{label} {_difference(mean(scores_of(result)[metric] for result in asked), getattr(theirs, metric))}"
+            f"{label} {_difference(mean(scores_of(result)[metric] for result in asked), theirs.score(metric, 0))}"
             for metric, label in METRICS.items()
         ]
         sentences.append(f"with {way}: {', '.join(differences)}")
@@ -152,7 +152,7 @@ def _ahead_told(paper: Sequence[PublishedRow], claimed: Sequence[str]) -> list[s
         f"{row.system} ahead of DPMPN at {METRICS[metric]}, {row.shown(metric)} against {theirs.shown(metric)}"
         for metric in claimed
         for row in paper
-        if (getattr(row, metric) or 0) > getattr(theirs, metric)
+        if row.score(metric, 0) > theirs.score(metric, 0)
     ]
     return [f"Yet the paper's own table has {'; '.join(ahead)}.\n"] if ahead else []
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
+from dpmpn.evaluate.metrics import TITLES
 from dpmpn.lab.figures.markdown import mean_std, table
 from dpmpn.lab.figures.published import published_rows
 from dpmpn.lab.reproduce.analysis import run_label, scores_of, training_rate
@@ -27,7 +28,6 @@ from dpmpn.wording import listed, percentage
 if TYPE_CHECKING:
     from dpmpn.lab.reproduce.workshop import Workshop
 
-METRICS = {"mrr": "MRR", "hits_at_1": "H@1", "hits_at_3": "H@3", "hits_at_10": "H@10"}
 KINDS = {"paper": "the paper's model", "strong": "the stronger model"}
 _DATASETS = (
     *("WN18RR", "FB15K-237", "WN18", "FB15K", "NELL-995"),
@@ -100,7 +100,7 @@ def _show(request: Request, results: dict[str, Result]) -> Exhibited:
 
 
 _COLUMNS = [
-    *("model", *METRICS.values(), "epochs", "training seconds", "CPU seconds", "queries/s"),
+    *("model", *TITLES.values(), "epochs", "training seconds", "CPU seconds", "queries/s"),
     *("parameters", "figures"),
 ]
 
@@ -113,8 +113,8 @@ def _rows(dataset: str, found: dict[str, list[Result]]) -> list[list[str]]:
     ]
     ranked += [
         (
-            row.mrr if row.mrr is not None else -1.0,
-            [row.system, *(row.shown(metric) for metric in METRICS), *["-"] * 5, row.source],
+            row.score("mrr", -1.0),
+            [row.system, *(row.shown(metric) for metric in TITLES), *["-"] * 5, row.source],
         )
         for row in published_rows(dataset)
     ]
@@ -125,7 +125,7 @@ def _own_cells(kind: str, results: Sequence[Result]) -> list[str]:
     rows = [_row(result) for result in results]
     return [
         f"**{KINDS[kind]}, here**",
-        *(mean_std([row[metric] for row in rows]) for metric in METRICS),
+        *(mean_std([row[metric] for row in rows]) for metric in TITLES),
         f"{mean(row['epochs'] for row in rows):.3g}",
         *(f"{mean(row[key] for row in rows):,.0f}" for key in ("training_seconds", "cpu_seconds")),
         f"{mean(row['queries_per_s'] for row in rows):,.0f}",
@@ -137,12 +137,12 @@ def _own_cells(kind: str, results: Sequence[Result]) -> list[str]:
 def _compared(found: dict[str, list[Result]]) -> str:
     """By how many points the stronger model differs from the paper's."""
     means = {
-        kind: {metric: mean(scores_of(result)[metric] for result in results) for metric in METRICS}
+        kind: {metric: mean(scores_of(result)[metric] for result in results) for metric in TITLES}
         for kind, results in found.items()
     }
     told = [
         f"{label} {100 * (means['strong'][metric] - means['paper'][metric]):+.1f}"
-        for metric, label in METRICS.items()
+        for metric, label in TITLES.items()
     ]
     reached = {
         kind: percentage(mean(result["scores"]["both"]["coverage"] for result in results))
@@ -168,7 +168,7 @@ def _row(result: Result) -> dict[str, Any]:
     training = result["training"]
     return {
         **{key: result[key] for key in ("dataset", "model", "seed")},
-        **{metric: scores_of(result)[metric] for metric in METRICS},
+        **{metric: scores_of(result)[metric] for metric in TITLES},
         "coverage": result["scores"]["both"]["coverage"],
         "queries": training["queries"],
         "epochs": training["queries"] / result["queries_of_an_epoch"],

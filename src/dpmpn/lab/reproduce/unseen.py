@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
+from dpmpn.evaluate.metrics import TITLES
 from dpmpn.lab.figures.markdown import mean_std, table
 from dpmpn.lab.reproduce.analysis import DATASETS, scores_of
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
@@ -18,7 +19,7 @@ from dpmpn.lab.reproduce.planning import (
     runs_told,
 )
 from dpmpn.lab.reproduce.settings import QUICK_DATASET, config_for, dataset_named
-from dpmpn.lab.reproduce.strong import METRICS, model_label
+from dpmpn.lab.reproduce.strong import model_label
 
 if TYPE_CHECKING:
     from dpmpn.data.inductive import InductiveSplit
@@ -74,13 +75,13 @@ def _show(request: Request, results: dict[str, Result]) -> Exhibited:
     found = list(results.values())
     split, rows = found[0]["split"], [row for result in found for row in _rows(result)]
     columns = ["graph asked about", "entities", "relations", "facts", "facts of an entity"]
-    columns += ["to reason on", "test", *METRICS.values(), "reached"]
+    columns += ["to reason on", "test", *TITLES.values(), "reached"]
     cells = []
     for part, label in _PARTS.items():
         sizes = split[part]
         counts = [f"{sizes[size]:.1f}" if size == "mean_degree" else f"{sizes[size]:,}" for size in _SIZES]
         scores = [
-            mean_std([row[key] for row in rows if row["graph"] == part]) for key in (*METRICS, "coverage")
+            mean_std([row[key] for row in rows if row["graph"] == part]) for key in (*TITLES, "coverage")
         ]
         cells.append([label, *counts, *scores])
     minutes = mean(result["training"]["training_seconds"] for result in found) / 60
@@ -114,7 +115,7 @@ def _rows(result: Result) -> list[dict[str, Any]]:
             "seed": result["seed"],
             "graph": part,
             **{size: result["split"][part][size] for size in _SIZES},
-            **{metric: scores_of({"scores": scores})[metric] for metric in METRICS},
+            **{metric: scores_of({"scores": scores})[metric] for metric in TITLES},
             "coverage": scores["both"]["coverage"],
             "queries": training["queries"],
             "training_seconds": training["training_seconds"],
