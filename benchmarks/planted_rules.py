@@ -20,13 +20,13 @@ import numpy as np
 import dpmpn
 from dpmpn.data.synthetic import RULES, Fact, PlantedRules, family_graph
 from dpmpn.errors import DataError
-from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, Explanation
+from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
 from dpmpn.explain.paths import Path as FactPath
-from dpmpn.explain.paths import named_fact, named_paths
-from dpmpn.explain.walks import strongest_walks
+from dpmpn.explain.paths import named_fact, named_paths, strongest_walks
 from dpmpn.explain_eval.evidence import Evidence
 from dpmpn.explain_eval.shortest import ShortestPaths
 from dpmpn.files import write_whole
+from dpmpn.render.explanation import Explanation
 
 SETTINGS = {
     **{"n_dims": 32, "n_dims_att": 16, "n_steps_in_ignn": 0, "n_steps_in_agnn": 5, "batch_size": 32},

@@ -1,14 +1,14 @@
 """dpmpn: answers questions on a knowledge graph and shows its reasoning."""
 
 from dpmpn.ask.reasoner import Reasoner
-from dpmpn.ask.results import Prediction, Predictions
+from dpmpn.ask.results import Predictions
 from dpmpn.config import Config, load_preset
 from dpmpn.data.dataset import Dataset, dataset_from_tuples, load_dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.importer import SplitChoice, dataset_from
 from dpmpn.errors import ConfigError, DataError, DpmpnError, RunError, UnknownName
-from dpmpn.explain.explanation import Explanation
-from dpmpn.explain.reason import WhyNot
+from dpmpn.explain.explanation import Prediction
+from dpmpn.render.explanation import Explanation, WhyNot
 
 __all__ = [
     "Config",

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Sequence
 from typing import Any
+from unicodedata import category
 
 DIGITS = 6
 """Significant digits of a number in a file or a reply: the seventh of a float32 depends on what is asked with it."""
 
+_BREAKING = ("Cc", "Zl", "Zp")  # control characters, separators of lines and of paragraphs
 _SMALL_PROBABILITY = 0.0005  # what three decimals would show as nothing
 _SMALL_PART = 0.005  # what whole per cent would show as nothing
 _NEARLY_ALL = 0.9995  # below it, a part is not all
@@ -84,3 +86,8 @@ def megabytes(n_bytes: float, digits: int = 0) -> str:
 def memory(n_bytes: int) -> str:
     """A size of memory in whole MB or GB, by powers of two."""
     return f"{n_bytes >> 30:,} GB" if n_bytes >= 1 << 30 else f"{n_bytes / 2**20:,.0f} MB"
+
+
+def one_line(text: str) -> str:
+    """A name with its control characters spelled out: it may come from anywhere, and stays in its line."""
+    return "".join(c.encode("unicode_escape").decode() if category(c) in _BREAKING else c for c in text)

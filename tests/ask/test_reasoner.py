@@ -10,7 +10,7 @@ import pytest
 import dpmpn
 from dpmpn.data.labels import Labels
 from dpmpn.data.leakage import joined_pairs
-from dpmpn.explain.paths import shown_facts
+from dpmpn.explain.paths import fact_labels
 from dpmpn.suitable_config import suitable_config
 
 ROOT = Path(__file__).parent.parent
@@ -127,7 +127,7 @@ def test_labels_are_shown_and_understood() -> None:
     assert predictions.why("Ada") == predictions.why("mother0")
     path = next(path for path in predictions.why("Ada", top=10) if len(path.facts) == 1)
     assert path.facts == (("child0", "mother", "mother0"),)
-    assert shown_facts(reasoner.graph, path) == (("Byron", "mother", "Ada"),)
+    assert fact_labels(reasoner.graph, path) == (("Byron", "mother", "Ada"),)
 
 
 def test_a_head_without_facts_has_no_answers() -> None:

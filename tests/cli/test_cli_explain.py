@@ -1,14 +1,15 @@
 """`dpmpn explain` tells, prints and writes why an answer was given, and answers every mistake with a sentence."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tiny_family import Call
 
 from dpmpn.errors import ConfigError
-from dpmpn.explain import save
-from dpmpn.explain.record import FORMAT, VERSION
+from dpmpn.render.formats import FORMATS
+from dpmpn.render.record import FORMAT, VERSION
 from dpmpn.wording import counted
 
 FILES = ["explanation.txt", "explanation.json", "paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"]
@@ -110,7 +111,8 @@ def test_png_is_left_out_where_it_cannot_be_drawn(
     def drawn(*_: object) -> dict[str, bytes]:
         return {}
 
-    monkeypatch.setattr(save, "FORMATS", {**save.FORMATS, "png": missing, "svg": drawn, "html": drawn})
+    for name, write in (("png", missing), ("svg", drawn), ("html", drawn)):
+        monkeypatch.setitem(FORMATS, name, replace(FORMATS[name], write=write))
     result = call("explain", trained, "child0", "mother", "--out", tmp_path / "why")
     assert result.code == 0, result
     assert "without png: PNG needs something that is not here" in result.out

@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 
 from dpmpn.ask.reasoner import Reasoner
-from dpmpn.ask.results import Prediction
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.sources.base import LABELS
-from dpmpn.explain.explanation import Explanation, Question
+from dpmpn.explain.explanation import Prediction, Question
 from dpmpn.explain.flow import AnswerFlow, QueryFlow, StepFlow
+from dpmpn.render.explanation import Explanation
 
 Move = tuple[str, str, str, float]  # from, relation ("=" waits, "^r" goes against r), to, flow
 

@@ -11,7 +11,7 @@ from small_reasoning import explained, reasoner
 
 from dpmpn import SplitChoice, dataset_from
 from dpmpn.errors import ConfigError
-from dpmpn.explain.export import as_dot, as_networkx, as_tables
+from dpmpn.render.export import as_dot, as_networkx, as_tables
 
 ODD = 'say "hi"\\N, <b>\nnew, =1+1'
 

@@ -13,8 +13,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.trace import ReasoningTrace, TraceStep
 from dpmpn.explain.flow import AnswerFlow, QueryFlow, StepFlow
-from dpmpn.explain.paths import Path, strongest_paths
-from dpmpn.explain.walks import strongest_walks
+from dpmpn.explain.paths import Path, strongest_paths, strongest_walks
 from dpmpn.models.paper.network import build_network
 
 WAITING = 9  # the relation of self-loops in random flows

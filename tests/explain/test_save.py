@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -9,9 +10,10 @@ import pytest
 from small_reasoning import explained, reasoner
 
 from dpmpn.errors import ConfigError, RunError
-from dpmpn.explain import save
-from dpmpn.explain.explanation import Explanation
-from dpmpn.explain.save import FORMATS, save_explanation
+from dpmpn.render import save
+from dpmpn.render.explanation import Explanation
+from dpmpn.render.formats import FORMATS
+from dpmpn.render.save import save_explanation
 
 CSV = ["paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"]
 
@@ -163,7 +165,7 @@ def test_what_cannot_be_drawn_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     def fail(*_: object) -> dict[str, bytes]:
         raise ConfigError("cannot be drawn")
 
-    monkeypatch.setitem(save.FORMATS, "png", fail)
+    monkeypatch.setitem(FORMATS, "png", replace(FORMATS["png"], write=fail))
     with pytest.raises(ConfigError, match="cannot be drawn"):
         save_explanation(explained(), tmp_path / "why", ["text", "png"])
     assert not (tmp_path / "why").exists()

@@ -3,13 +3,13 @@
 import pytest
 from small_reasoning import explained, reasoner
 
-from dpmpn.explain.text import SHOWN_KEY_FACTS, SHOWN_WAYS, percent, told
-from dpmpn.explain.ways import ways_of
+from dpmpn.render.text import SHOWN_KEY_FACTS, SHOWN_PATHS, explanation_text
+from dpmpn.wording import percent
 
 
 def test_the_whole_text() -> None:
     assert (
-        told(explained(held_out="test"))
+        explanation_text(explained(held_out="test"))
         == """\
 Question: <Serbia, in, ?>
 Answer: Europe, the first answer, with probability 0.800 (the part of the model's attention that ended there).
@@ -47,12 +47,12 @@ Selected key edges, of the 3 strongest paths, which brought 100%:
     ],
 )
 def test_what_is_said_of_the_answer(given: dict[str, object], says: str) -> None:
-    assert says in told(explained(**given))  # type: ignore[arg-type]
+    assert says in explanation_text(explained(**given))  # type: ignore[arg-type]
 
 
 def test_labels_are_shown_with_their_identifiers_and_alone_in_sentences() -> None:
     labels = {"Serbia": "Republic of Serbia", "Kosovo": "Kosovo and Metohija", "borders": "has a border with"}
-    text = told(explained(labels=labels))
+    text = explanation_text(explained(labels=labels))
     assert "<Republic of Serbia (Serbia), in, ?>" in text
     assert (
         "came along: Kosovo and Metohija has a border with Republic of Serbia (both ways), then Kosovo and "
@@ -63,14 +63,14 @@ def test_labels_are_shown_with_their_identifiers_and_alone_in_sentences() -> Non
 
 
 def test_entities_of_the_same_label_are_told_apart() -> None:
-    text = told(explained(labels={"Kosovo": "neighbour", "Hungary": "neighbour"}))
+    text = explanation_text(explained(labels={"Kosovo": "neighbour", "Hungary": "neighbour"}))
     assert "neighbour (Hungary) borders Serbia, then neighbour (Hungary) in Europe." in text
     assert "neighbour (Kosovo) borders Serbia" in text
 
 
 def test_a_question_asked_backwards_is_a_query_in_the_files_direction() -> None:
     moves = [[("Europe", "^in", "Kosovo", 1.0)], [("Kosovo", "=", "Kosovo", 1.0)]]
-    text = told(explained("Kosovo", moves=moves, head="Europe", inverse=True))
+    text = explanation_text(explained("Kosovo", moves=moves, head="Europe", inverse=True))
     assert text.startswith("Question: <?, in, Europe>\n")
     assert "Query: (Kosovo, in, Europe)" in text
     assert "This way brought all of it." in text
@@ -80,15 +80,15 @@ def test_parallel_relations_are_one_way() -> None:
     facts = [("a", relation, "b") for relation in ("r1", "r2", "r3", "r4")] + [("b", "r5", "a")]
     moves = [[("a", f"r{i}", "b", 0.2) for i in range(1, 5)] + [("a", "^r5", "b", 0.2)]]
     explanation = explained("b", facts=facts, moves=moves, head="a", relation="r1")
-    (way,) = ways_of(explanation)
+    (way,) = explanation.path_groups
     assert way.share == pytest.approx(1.0)
     assert way.entities == ("a", "b")
-    assert "100% came along: a r1, r2, r3 and 1 more b and b r5 a." in told(explanation)
+    assert "100% came along: a r1, r2, r3 and 1 more b and b r5 a." in explanation_text(explanation)
 
 
 def test_attention_that_never_left() -> None:
     moves = [[("Serbia", "=", "Serbia", 1.0)]]
-    text = told(explained("Serbia", moves=moves))
+    text = explanation_text(explained("Serbia", moves=moves))
     assert "In 1 step attention ended at Serbia, where it began. Of what did\n  100% never left.\n" in text
     assert "none: this attention never left the head" in text
 
@@ -102,8 +102,8 @@ def test_of_many_ways_and_facts_the_strongest_are_shown() -> None:
         [(f"m{i:02}", "s", "z", (n - i) / total) for i in range(n)],
     ]
     explanation = explained("z", facts=facts, moves=moves, head="a", relation="r")
-    text = told(explanation)
-    assert text.count("came along: ") == SHOWN_WAYS
+    text = explanation_text(explanation)
+    assert text.count("came along: ") == SHOWN_PATHS
     assert "These 5 ways brought 64% of it; the other 36% came along weaker ones." in text
     n_facts = len(explanation.key_facts)
     assert n_facts == 18  # nine ways bring 92 %, eight less than the 90 % that are kept
@@ -119,7 +119,9 @@ def test_more_key_facts_than_are_shown_are_counted() -> None:
         [(f"m{i:02}", "s", "z", 1 / n) for i in range(n)],
     ]
     explanation = explained("z", facts=facts, moves=moves, head="a", relation="r")
-    assert told(explanation).endswith(f"\n  and {len(explanation.key_facts) - SHOWN_KEY_FACTS} more")
+    assert explanation_text(explanation).endswith(
+        f"\n  and {len(explanation.key_facts) - SHOWN_KEY_FACTS} more"
+    )
 
 
 def test_a_name_stays_in_its_line() -> None:
@@ -127,7 +129,7 @@ def test_a_name_stays_in_its_line() -> None:
     explanation = explained(
         facts[0][2], facts=facts, moves=[[("a", "r", facts[0][2], 1.0)]], head="a", relation="r"
     )
-    text = told(explanation)
+    text = explanation_text(explanation)
     assert text.count("\nSelected key edges") == 1
     assert "b\\nSelected key edges:\\x1b[2J" in text
     assert "\x1b" not in text

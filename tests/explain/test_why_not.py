@@ -12,8 +12,7 @@ from dpmpn.ask.results import QueryResult
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.trace import ReasoningTrace, TraceStep
-from dpmpn.explain.reason import WhyNot
-from dpmpn.explain.why_not import why_not
+from dpmpn.render.explanation import WhyNot
 
 # From a: b and c, then d behind b, e behind d; f is a neighbour of c; x and y are apart, z has no facts.
 FACTS = [
@@ -102,7 +101,7 @@ def _relation(graph: KnowledgeGraph, source: str, target: str) -> int:
 
 def reason(question: QueryResult, candidate: str) -> WhyNot:
     """Why not the candidate; what it says can be written as JSON and read again."""
-    why = why_not(question, NAMES.index(candidate))
+    why = question.why_not(candidate)
     record = why.to_dict()
     assert json.loads(json.dumps(record, allow_nan=False)) == record
     assert record["text"] == why.text() == str(why)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import dpmpn
-from dpmpn.explain.why_not import why_not
 
 FACTS = [
     *(("hub", "likes", f"leaf{i}") for i in range(12)),
@@ -31,7 +30,7 @@ def test_what_was_left_out_is_told_with_its_rank_and_would_be_kept(reasoner: dpm
     assert len(left_out) > 10
     distances = set()
     for candidate in left_out:
-        why = why_not(asked, candidate)
+        why = asked.why_not(graph.entities.name(candidate))
         assert (why.reason, why.limit) == ("not_attended_to", 4)  # all edges were drawn
         (near,) = why.near
         choice = asked.flow.choices[near.step - 1]

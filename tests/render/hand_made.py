@@ -5,8 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dpmpn.ask.results import Prediction
-from dpmpn.explain.explanation import Question
+from dpmpn.explain.explanation import Prediction, Question
 from dpmpn.explain.paths import Path
 from dpmpn.explain.subgraph import Edge, Node, Subgraph
 from dpmpn.render.colours import most_attention

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from reasoning import SERBIA, explained
 
-from dpmpn.explain.explanation import Explanation
+from dpmpn.explain.reason import Rival, WhyNotData
 from dpmpn.explain.subgraph import Subgraph
+from dpmpn.render.explanation import Explanation
 from dpmpn.render.fragment import draw_fragment
 from dpmpn.render.page import draw_page
 from dpmpn.render.page_parts import caption_of_full
@@ -365,16 +366,13 @@ def test_a_page_is_one_file_whose_policy_allows_nothing_else() -> None:
     assert draw_page(explained(rename=HOSTILE)) == html
 
 
-class Told:
-    """Stands for a reason why a candidate is not the answer."""
-
-    label = "<Asia>"
-
-    def text(self) -> str:
-        return "It lost to <Europe>."
-
-
-def test_why_not_is_told_where_it_is_given() -> None:
-    html = draw_page(explained(SERBIA), [Told()])  # type: ignore[list-item]
-    assert "It lost to &lt;Europe&gt;." in html and "Why not <bdi>&lt;Asia&gt;</bdi>?" in html
+def test_why_not_is_said_where_it_is_given() -> None:
+    rival = Rival("<Europe>", "<Europe>", 0.5)
+    why = WhyNotData(
+        "<Asia>", "<Asia>", "Serbia", "Serbia", "out_competed", 3, 1, True, 1, 1, (0.0,) * 4, by=(rival,)
+    )
+    html = draw_page(explained(SERBIA), [why])
+    assert (
+        "&lt;Europe&gt; (0.500) is the first answer." in html and "Why not <bdi>&lt;Asia&gt;</bdi>?" in html
+    )
     assert "Why not" not in draw_page(explained())

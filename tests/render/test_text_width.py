@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpmpn.render.text import ELLIPSIS, NO_NAME, broken, readable, text_width
+from dpmpn.render.text_width import ELLIPSIS, NO_NAME, broken, readable, text_width
 
 
 def test_a_short_name_stays_as_it_is():

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from dpmpn.data.changed_graph import Changes, Facts
     from dpmpn.engine.engine import Engine
     from dpmpn.evaluate.known import KnownAnswers
-    from dpmpn.explain.explanation import Explanation
-    from dpmpn.explain.why_not import WhyNot
     from dpmpn.models.paper.network import AnyNetwork
+    from dpmpn.render.explanation import Explanation, WhyNot
     from dpmpn.train.run_folder import RunFolder
     from dpmpn.train.trainer import Progress
 

@@ -11,28 +11,15 @@ from dpmpn.config import Horizon
 from dpmpn.data.dataset import SPLITS
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import DataError
+from dpmpn.explain.explanation import Prediction, Question
 
 if TYPE_CHECKING:
     import polars as pl
 
     from dpmpn.engine.trace import ReasoningTrace
-    from dpmpn.explain.explanation import Explanation, Question
     from dpmpn.explain.flow import QueryFlow
     from dpmpn.explain.paths import Path
-    from dpmpn.explain.why_not import WhyNot
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """One answer to a question."""
-
-    answer: str
-    probability: float
-    rank: int  # place in the list of answers, counted from 1
-    known: bool  # whether the graph or the training facts state it already
-    label: str  # what to show: the answer's label, or its name where it has none
-    through_unseen: float  # part of its attention that came through entities the model was not trained on
-    held_out: str = ""  # "valid" or "test" where that split states it, and the graph does not
+    from dpmpn.render.explanation import Explanation, WhyNot
 
 
 class Predictions(Sequence[Prediction]):
@@ -137,10 +124,8 @@ class QueryResult:
         return alone
 
     @property
-    def question(self) -> "Question":
+    def question(self) -> Question:
         """What was asked, by its names."""
-        from dpmpn.explain.explanation import Question
-
         relation = int(self.graph.inverse[self.relation]) if self.inverse else self.relation
         entities, relations = self.graph.entities, self.graph.relation_names
         return Question(
@@ -168,8 +153,8 @@ class QueryResult:
 
     def explain(self, answer: str | None = None) -> "Explanation":
         """Why it has an answer, the first one if none is named."""
-        from dpmpn.explain.explanation import Explanation
         from dpmpn.explain.flow import AnswerFlow
+        from dpmpn.render.explanation import Explanation
 
         entity = self._explained(answer)
         place = int(np.flatnonzero(self.nodes == entity)[0])
@@ -180,9 +165,11 @@ class QueryResult:
 
     def why_not(self, candidate: str) -> "WhyNot":
         """Where a candidate lost its attention."""
-        from dpmpn.explain.why_not import why_not
+        from dpmpn.explain.why_not import Reached, why_not
+        from dpmpn.render.explanation import WhyNot
 
-        return why_not(self, self.graph.entities.id(candidate))
+        reached = Reached(self.graph, self.horizon, self.head, self.flow, self.nodes, self.probabilities)
+        return WhyNot(**vars(why_not(reached, self.graph.entities.id(candidate))))
 
     def _predictions(self, places: np.ndarray, ranks: np.ndarray) -> list[Prediction]:
         """Some of what was reached, with the ranks to give them."""

@@ -11,15 +11,18 @@ from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, asked_on, change
 from dpmpn.cli.output import STDOUT, JsonTarget, Output, print_data, write_output
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError, DataError
-from dpmpn.wording import probability_shown
+from dpmpn.render.formats import FORMATS, checked_formats
+from dpmpn.wording import listed, one_line, probability_shown
 
 if TYPE_CHECKING:
     from dpmpn.ask.results import Predictions
-    from dpmpn.explain.explanation import Explanation
-    from dpmpn.explain.why_not import WhyNot
+    from dpmpn.render.explanation import Explanation, WhyNot
 
-_PRINTED = ("text", "json", "csv", "dot")  # formats that a terminal, or a program behind a pipe, can take
-_OPTIONAL = "png"  # needs an extra
+_PRINTED = [
+    f"{format.name} ({format.help})" if format.help else format.name
+    for format in FORMATS.values()
+    if format.is_printed
+]
 
 
 @with_settings("asking", "run")
@@ -60,8 +63,8 @@ def command(
         typer.Option(
             "--format",
             metavar="LIST",
-            help="of text, json, csv, svg, png, html and dot, with commas between; text, or with --out all of them. "
-            "Without --out one of text, json, csv (the key facts) and dot is printed",
+            help=f"of {listed(list(FORMATS))}, with commas between; text, or with --out all of them. "
+            f"Without --out one of {listed(_PRINTED)} is printed",
         ),
     ] = None,
     json: JsonTarget = None,
@@ -91,8 +94,8 @@ def command(
     for name in (answer, *(why_not or ())):
         if name is not None:
             reasoner.graph.entities.id(name)  # refused before anything is printed
-    is_told = json is None and formats == ["text"]
-    explanation, others = _explained(output, predictions, answer, why_not or [], is_told)
+    is_text = json is None and formats == ["text"]
+    explanation, others = _explained(output, predictions, answer, why_not or [], is_text)
     against = [predictions.why_not(name) for name in dict.fromkeys(others)]
     if json is not None:
         _write_json(json, explanation, against)
@@ -104,15 +107,13 @@ def command(
 
 def _formats(given: str | None, out: Path | None, json: str | None) -> list[str]:
     """The formats to write, or the one to print."""
-    from dpmpn.explain.save import FORMATS, checked_formats
-
     if given is None:
         return ["text"] if out is None else list(FORMATS)
     formats = checked_formats(given)
     if out is not None:
         return formats
     for name in formats:
-        if name not in _PRINTED:
+        if not FORMATS[name].is_printed:
             raise ConfigError(f"--format {name} is written to a file: say where with --out DIR")
     if len(formats) > 1:
         raise ConfigError(f"--format {given}: one format can be printed; give --out DIR to write several")
@@ -124,21 +125,19 @@ def _formats(given: str | None, out: Path | None, json: str | None) -> list[str]
 
 
 def _explained(
-    output: Output, predictions: "Predictions", answer: str | None, why_not: list[str], is_told: bool
+    output: Output, predictions: "Predictions", answer: str | None, why_not: list[str], is_text: bool
 ) -> "tuple[Explanation, list[str]]":
     """What to explain and what to explain away: an answer that got no attention is one of these.
 
-    That is told to people; a program that asks for one answer is not given the record of another.
+    That is said to people; a program that asks for one answer is not given the record of another.
     """
     if answer is None or not predictions or predictions.is_reached(answer):  # no predictions: that is refused
         return predictions.explain(answer), why_not
-    if not is_told:
+    if not is_text:
         raise DataError(
             f"no attention reached {answer}, so nothing carried it there; "
             f'leave it out as ANSWER and ask --why-not "{answer}" to read where it was lost'
         )
-    from dpmpn.explain.naming import one_line
-
     first = one_line(predictions[0].label)
     output.say(
         f"No attention reached {answer}: this explains the first answer, {first}, and why not {answer}."
@@ -147,29 +146,26 @@ def _explained(
     return predictions.explain(), [answer, *why_not]
 
 
-def _print(output: Output, explanation: "Explanation", why_not: "Sequence[WhyNot]", format: str) -> None:
-    if format == "text":
-        from dpmpn.explain.save import full_text
-
-        output.say(full_text(explanation, why_not).rstrip("\n"))
-    elif format == "json":
-        _write_json(STDOUT, explanation, why_not)
+def _print(output: Output, explanation: "Explanation", why_not: "Sequence[WhyNot]", name: str) -> None:
+    text = _rendered(explanation, why_not, name)
+    if name == "text":
+        output.say(text.rstrip("\n"))
     else:
-        from dpmpn.explain.export import as_dot, as_tables
-
-        print_data(
-            as_dot(explanation) if format == "dot" else as_tables(explanation)["key_facts"].write_csv()
-        )
+        print_data(text)
 
 
 def _write_json(target: str, explanation: "Explanation", why_not: "Sequence[WhyNot]") -> None:
-    from dpmpn.explain.record import as_record, json_text
-
-    text = json_text(as_record(explanation, why_not))
+    text = _rendered(explanation, why_not, "json")
     if target == STDOUT:
         print_data(text)
     else:
         write_output(Path(target), text)
+
+
+def _rendered(explanation: "Explanation", why_not: "Sequence[WhyNot]", name: str) -> str:
+    """What is printed of a format: its main file."""
+    format = FORMATS[name]
+    return format.files(explanation, why_not)[format.main].decode("utf-8")
 
 
 def _save(
@@ -180,17 +176,14 @@ def _save(
     formats: list[str],
     chosen: bool,
 ) -> None:
-    from dpmpn.explain.naming import one_line
-    from dpmpn.explain.save import save_explanation
-
     try:
-        paths = save_explanation(explanation, out, formats, why_not)
+        paths = explanation.save(out, formats, why_not)
     except ConfigError as missing:
-        if chosen or _OPTIONAL not in formats:
+        rest = [name for name in formats if not FORMATS[name].needs_extra]
+        if chosen or rest == formats:
             raise
-        output.say(f"without {_OPTIONAL}: {missing}")
-        rest = [format for format in formats if format != _OPTIONAL]
-        paths = save_explanation(explanation, out, rest, why_not)
+        output.say(f"without {listed([name for name in formats if name not in rest])}: {missing}")
+        paths = explanation.save(out, rest, why_not)
     answer = explanation.answer
     output.say(
         f"{one_line(str(explanation.question))} {one_line(answer.label)}, number {answer.rank:,}, "

@@ -159,9 +159,9 @@ def _show(
 
 
 def _show_path(output: Output, path: "FactPath", graph: "KnowledgeGraph") -> None:
-    from dpmpn.explain.paths import shown_facts
+    from dpmpn.explain.paths import fact_labels
 
-    facts = "; ".join(" ".join(fact) for fact in shown_facts(graph, path))
+    facts = "; ".join(" ".join(fact) for fact in fact_labels(graph, path))
     output.say(f"  {path.share:4.0%}  {facts or 'attention stayed at the head'}")
 
 

@@ -11,7 +11,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.explain.flow import AnswerFlow, QueryFlow
-from dpmpn.explain.paths import Path, shown_facts, strongest_paths
+from dpmpn.explain.paths import Path, fact_labels, strongest_paths
 
 FACT = ["head", "relation", "tail"]
 FACTS = {
@@ -150,7 +150,7 @@ def _support(reasoner: Reasoner, facts: pl.DataFrame) -> list[list[str]]:
 
 
 def _chain(graph: KnowledgeGraph, path: Path) -> str:
-    return f"{path.share:.0%} " + "; ".join(" ".join(fact) for fact in shown_facts(graph, path))
+    return f"{path.share:.0%} " + "; ".join(" ".join(fact) for fact in fact_labels(graph, path))
 
 
 def _through(group: pl.Series) -> pl.Series:

@@ -1,24 +1,26 @@
-"""An explanation: what was asked and answered, and what carried the attention to the answer."""
+"""An explanation as data: what was asked and answered, and what carried the attention to the answer."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
 
-from dpmpn.ask.results import Prediction
 from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow
-from dpmpn.explain.naming import one_line
-from dpmpn.explain.paths import Fact, Path, fact_of, named_fact, named_paths
+from dpmpn.explain.paths import (
+    Edge,
+    Fact,
+    Path,
+    PathGroup,
+    Walk,
+    fact_of,
+    grouped_walks,
+    named_fact,
+    named_group,
+    named_paths,
+    strongest_walks,
+)
 from dpmpn.explain.subgraph import Subgraph, full_subgraph, pruned_subgraph
-from dpmpn.explain.walks import strongest_walks
-
-if TYPE_CHECKING:
-    import networkx  # type: ignore[import-untyped]
-
-    from dpmpn.explain.why_not import WhyNot
+from dpmpn.wording import one_line
 
 KEPT_SHARE = 0.9  # of the answer's attention: the paths of the pruned subgraph bring at least that much,
 KEPT_PATHS = 50  # if so many are enough
@@ -35,11 +37,24 @@ class Question:
     relation_label: str
 
     def __str__(self) -> str:
-        return self.shown(one_line(self.head_label), one_line(self.relation_label))
+        return self.rendered(one_line(self.head_label), one_line(self.relation_label))
 
-    def shown(self, head: str, relation: str) -> str:
+    def rendered(self, head: str, relation: str) -> str:
         """The question with other words for its head and its relation."""
         return f"<?, {relation}, {head}>" if self.inverse else f"<{head}, {relation}, ?>"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One answer to a question."""
+
+    answer: str
+    probability: float
+    rank: int  # place in the list of answers, counted from 1
+    known: bool  # whether the graph or the training facts state it already
+    label: str  # what to show: the answer's label, or its name where it has none
+    through_unseen: float  # part of its attention that came through entities the model was not trained on
+    held_out: str = ""  # "valid" or "test" where that split states it, and the graph does not
 
 
 @dataclass(frozen=True)
@@ -51,7 +66,7 @@ class KeyFact:
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class ExplanationData:
     """Why an answer was given, read from the trace of one forward pass."""
 
     question: Question
@@ -61,28 +76,32 @@ class Explanation:
     flow: AnswerFlow
     prior: float | None = None  # what the model gave the answer before any step; None where it has no prior
 
-    def __repr__(self) -> str:
-        answer = self.answer
-        return f"Explanation({self.question} {one_line(answer.label)}, rank {answer.rank}, {answer.probability:.3g})"
-
     @property
     def n_steps(self) -> int:
         """T: how often attention moved on."""
         return len(self.flow.query.steps)
 
     @cached_property
-    def _walks(self) -> list:
+    def walks(self) -> list[Walk]:
+        """The strongest paths from head to answer, by ids; the pruned subgraph is made of them."""
         return strongest_walks(self.flow, KEPT_PATHS, KEPT_SHARE)
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
-        """The strongest paths from head to answer; the pruned subgraph is made of them."""
-        return tuple(named_paths(self.graph, self._walks))
+        """The same by names."""
+        return tuple(named_paths(self.graph, self.walks))
+
+    @cached_property
+    def path_groups(self) -> tuple[PathGroup, ...]:
+        """The paths, those along the same entities together, strongest first."""
+        query = self.flow.query
+        groups = grouped_walks(int(query.nodes[query.head]), self.walks)
+        return tuple(named_group(self.graph, *group) for group in groups)
 
     @property
     def kept_share(self) -> float:
         """The part of the answer's attention that came along these paths; the rest came along weaker ones."""
-        return sum(path.share for path in self.paths)
+        return sum(walk.share for walk in self.walks)
 
     @cached_property
     def full(self) -> Subgraph:
@@ -92,67 +111,18 @@ class Explanation:
     @cached_property
     def pruned(self) -> Subgraph:
         """What carried attention to this answer: the edges of the strongest paths."""
-        return pruned_subgraph(self.flow, self.graph, (edge for walk in self._walks for edge in walk.edges))
+        return pruned_subgraph(self.flow, self.graph, (edge for walk in self.walks for edge in walk.edges))
+
+    @cached_property
+    def fact_shares(self) -> dict[Edge, float]:
+        """The facts of the pruned subgraph by ids and their shares, the largest first."""
+        shares: dict[Edge, float] = {}
+        for walk in self.walks:
+            for fact in {fact_of(self.graph, edge): None for edge in walk.edges}:
+                shares[fact] = shares.get(fact, 0.0) + walk.share
+        return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
 
     @cached_property
     def key_facts(self) -> tuple[KeyFact, ...]:
         """The facts of the pruned subgraph, those with the largest share first."""
-        shares: dict[tuple[int, int, int], float] = {}
-        for walk in self._walks:
-            for fact in {fact_of(self.graph, edge): None for edge in walk.edges}:
-                shares[fact] = shares.get(fact, 0.0) + walk.share
-        order = sorted(shares, key=lambda fact: (-shares[fact], fact))
-        return tuple(KeyFact(named_fact(self.graph, fact), shares[fact]) for fact in order)
-
-    def text(self) -> str:
-        """The explanation in sentences."""
-        from dpmpn.explain.text import told
-
-        return told(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The explanation as values that JSON can hold; docs/explanation-format.md describes them."""
-        from dpmpn.explain.record import as_record
-
-        return as_record(self)
-
-    def to_networkx(self, full: bool = False) -> "networkx.MultiDiGraph":
-        """The pruned subgraph, or the full one, for networkx; edges point the way attention went."""
-        from dpmpn.explain.export import as_networkx
-
-        return as_networkx(self, full)
-
-    def svg(self) -> str:
-        """The picture of both subgraphs as SVG."""
-        from dpmpn.render.svg import draw_svg
-
-        return draw_svg(self)
-
-    def png(self) -> bytes:
-        """The picture of both subgraphs as PNG."""
-        from dpmpn.render.png import draw_png
-
-        return draw_png(self)
-
-    def html(self) -> str:
-        """A page of its own that plays the reasoning step by step."""
-        from dpmpn.render.page import draw_page
-
-        return draw_page(self)
-
-    def save(
-        self,
-        folder: str | FilePath,
-        formats: Sequence[str] = ("text", "json", "csv", "svg", "html", "dot"),
-        why_not: "Sequence[WhyNot]" = (),
-    ) -> list[FilePath]:
-        """Write it to files of a folder; formats are text, json, csv, svg, png, html and dot."""
-        from dpmpn.explain.save import save_explanation
-
-        return save_explanation(self, folder, formats, why_not)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the text and the picture."""
-        from html import escape
-
-        return f"<pre style='white-space: pre-wrap'>{escape(self.text())}</pre>{self.svg()}"
+        return tuple(KeyFact(named_fact(self.graph, fact), share) for fact, share in self.fact_shares.items())

@@ -1,10 +1,9 @@
 """Why a candidate is not the first answer, as data: where its attention was lost, and what was preferred."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
-from dpmpn.explain.rivals import Fork, Peak, Rival
-from dpmpn.explain.ways import Way
+from dpmpn.explain.paths import PathGroup
 
 Reason = Literal[
     "unreachable",  # no chain of at most T facts leads from the head to it
@@ -14,6 +13,36 @@ Reason = Literal[
     "out_competed",  # it has attention at the end, and others have more
     "first_answer",
 ]
+
+
+@dataclass(frozen=True)
+class Rival:
+    """An entity and its attention: all of it, or the part that a node sent there."""
+
+    name: str
+    label: str
+    attention: float
+
+
+@dataclass(frozen=True)
+class Fork:
+    """What a node sent to two others in one step, as parts of what it had; itself is one of them where it waited."""
+
+    name: str
+    label: str
+    step: int  # counted from 1
+    towards: Rival  # on the way to the candidate
+    other: Rival
+
+
+@dataclass(frozen=True)
+class Peak:
+    """When the candidate had more attention than in the end, and where that went."""
+
+    step: int  # the attention it had after this step
+    attention: float
+    attended_from: bool  # whether the next step attended from it
+    sent: tuple[Rival, ...]  # where that step sent most of it, as parts of it
 
 
 @dataclass(frozen=True)
@@ -32,7 +61,7 @@ class Near:
 
 
 @dataclass(frozen=True)
-class WhyNot:
+class WhyNotData:
     """Where the attention of a candidate was lost; steps are counted from 1, and fields that say nothing are empty."""
 
     candidate: str
@@ -57,35 +86,10 @@ class WhyNot:
     weakest_kept: Rival | None = None  # the last that the limit kept
     settings: tuple[
         tuple[str, int], ...
-    ] = ()  # that would follow it further: keys of the configuration and values
+    ] = ()  # keys and values of a configuration that would follow it further
     settings_now: tuple[tuple[str, int], ...] = ()  # the same keys, and the values that left it out
-    way: Way | None = None  # strongest path to the candidate
-    first_way: Way | None = None  # strongest path to the first answer
+    way: PathGroup | None = None  # strongest path to the candidate
+    first_way: PathGroup | None = None  # strongest path to the first answer
     parted: Fork | None = None  # where these two part
     narrowest: Fork | None = None  # where the candidate's lost most, if not there
     peak: Peak | None = None
-
-    def text(self) -> str:
-        """The reason in a few sentences."""
-        from dpmpn.explain.why_not_text import sentences
-
-        return " ".join(sentences(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON holds it."""
-        return {
-            **{key: _listed(value) for key, value in asdict(self).items()},
-            "settings": dict(self.settings),
-            "settings_now": dict(self.settings_now),
-            "text": self.text(),
-        }
-
-    def __str__(self) -> str:
-        return self.text()
-
-
-def _listed(value: Any) -> Any:
-    """The value with lists in the place of tuples."""
-    if isinstance(value, dict):
-        return {key: _listed(item) for key, item in value.items()}
-    return [_listed(item) for item in value] if isinstance(value, tuple | list) else value

@@ -1,7 +1,6 @@
 """Where two answers to one question parted: their strongest paths, and what a step sent along each of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -9,43 +8,12 @@ import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow, QueryFlow
-from dpmpn.explain.paths import named_paths
-from dpmpn.explain.walks import strongest_walks
-from dpmpn.explain.ways import Way, ways_along
+from dpmpn.explain.paths import PathGroup, grouped_walks, named_group, strongest_walks
+from dpmpn.explain.reason import Fork, Peak, Rival
 
 _LOOKED_AT = 20  # paths, of which those along the same entities are put together,
 _ENOUGH = 0.9  # or fewer that brought so much of the attention
 _MOST = 0.5
-
-
-@dataclass(frozen=True)
-class Rival:
-    """An entity and its attention: all of it, or the part that a node sent there."""
-
-    name: str
-    label: str
-    attention: float
-
-
-@dataclass(frozen=True)
-class Fork:
-    """What a node sent to two others in one step, as parts of what it had; itself is one of them where it waited."""
-
-    name: str
-    label: str
-    step: int  # counted from 1
-    towards: Rival  # on the way to the candidate
-    other: Rival
-
-
-@dataclass(frozen=True)
-class Peak:
-    """When the candidate had more attention than in the end, and where that went."""
-
-    step: int  # the attention it had after this step
-    attention: float
-    attended_from: bool  # whether the next step attended from it
-    sent: tuple[Rival, ...]  # where that step sent most of it, as parts of it
 
 
 class Rivals:
@@ -55,21 +23,16 @@ class Rivals:
         self._flow, self._graph = flow, graph
         self._parts = {entity: AnswerFlow.to(flow, entity) for entity in (candidate, first)}
         self._candidate, self._first = candidate, first
-        self._ways = {entity: self._strongest(parts) for entity, parts in self._parts.items()}
-        self._chains = {
-            entity: [graph.entities.id(name) for name in way.entities]
-            for entity, way in self._ways.items()
-            if way is not None
+        head = int(flow.nodes[flow.head])
+        self._groups = {
+            entity: grouped_walks(head, strongest_walks(parts, _LOOKED_AT, _ENOUGH))[:1]
+            for entity, parts in self._parts.items()
         }
+        self._chains = {entity: found[0][0] for entity, found in self._groups.items() if found}
 
-    def way(self, entity: int) -> Way | None:
+    def strongest_path(self, entity: int) -> PathGroup | None:
         """The strongest path to one of them; None where all of them are too weak to follow."""
-        return self._ways[entity]
-
-    def _strongest(self, flow: AnswerFlow) -> Way | None:
-        paths = named_paths(self._graph, strongest_walks(flow, _LOOKED_AT, _ENOUGH))
-        head = self._graph.entities.name(int(self._flow.nodes[self._flow.head]))
-        return next(iter(ways_along(self._graph, head, paths)), None)
+        return next((named_group(self._graph, *group) for group in self._groups[entity]), None)
 
     @cached_property
     def _steps(self) -> tuple[int, ...] | None:

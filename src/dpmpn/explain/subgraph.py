@@ -8,8 +8,8 @@ import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow, EdgesInTime, QueryFlow
+from dpmpn.explain.paths import Edge as EdgeIds
 from dpmpn.explain.paths import Fact
-from dpmpn.explain.walks import Edge as EdgeIds
 
 
 class Node(NamedTuple):

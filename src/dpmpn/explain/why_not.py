@@ -1,33 +1,45 @@
 """Why a candidate is not the first answer: where its attention was lost, read from the trace and the graph alone."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dpmpn.ask.results import QueryResult
+from dpmpn.config import Horizon
+from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.frontier import ATTENTION_FLOOR, STRATEGIES
 from dpmpn.explain.distance import NOT_CONNECTED, Levels, facts_between, tails_of
 from dpmpn.explain.flow import QueryFlow
-from dpmpn.explain.reason import Near, Reason, WhyNot
-from dpmpn.explain.rivals import Fork, Rivals, rival
-
-__all__ = ["WhyNot", "why_not"]
+from dpmpn.explain.reason import Fork, Near, Reason, WhyNotData
+from dpmpn.explain.rivals import Rivals, rival
 
 SHOWN_RIVALS = 3
 _REASON_ENOUGH = 0.5  # a smaller part of what the first answer was sent explains why it is not the candidate
 
 
-def why_not(asked: QueryResult, candidate: int) -> WhyNot:
-    """Where a candidate of a question that was asked lost its attention."""
-    return _Search(asked, candidate).found()
+@dataclass(frozen=True, eq=False)
+class Reached:
+    """A query and everything its attention reached, the most probable first."""
+
+    graph: KnowledgeGraph
+    horizon: Horizon
+    head: int
+    flow: QueryFlow
+    nodes: np.ndarray
+    probabilities: np.ndarray
+
+
+def why_not(reached: Reached, candidate: int) -> WhyNotData:
+    """Where a candidate of a query lost its attention."""
+    return _Search(reached, candidate).result()
 
 
 class _Search:
-    """What the trace of one question says about one candidate."""
+    """What the trace of one query says about one candidate."""
 
-    def __init__(self, asked: QueryResult, candidate: int) -> None:
-        self.asked, self.candidate, self.graph, self.horizon = asked, candidate, asked.graph, asked.horizon
-        self.flow: QueryFlow = asked.flow
+    def __init__(self, reached: Reached, candidate: int) -> None:
+        self.reached, self.candidate = reached, candidate
+        self.graph, self.horizon, self.flow = reached.graph, reached.horizon, reached.flow
         self.n_steps = len(self.flow.steps)
         self.place = self.flow.place(candidate)
         # A node can be scanned and get no attention that a float can hold, so the edges tell, not the attention.
@@ -35,12 +47,12 @@ class _Search:
         self.scanned[0, self.flow.head] = True
         for t, step in enumerate(self.flow.steps):
             self.scanned[t + 1, step.tail] = True
-        self.distance = facts_between(asked.graph, asked.head, candidate)
+        self.distance = facts_between(reached.graph, reached.head, candidate)
 
-    def found(self) -> WhyNot:
+    def result(self) -> WhyNotData:
         """The case that holds."""
-        if not self.graph.degree(self.asked.head) or self._is_too_far():
-            return self._told("unreachable")
+        if not self.graph.degree(self.reached.head) or self._is_too_far():
+            return self._because("unreachable")
         if self.place < 0:
             return self._never_scanned()
         last = int(np.flatnonzero(self.scanned[:, self.place])[-1])
@@ -49,10 +61,10 @@ class _Search:
     def _is_too_far(self) -> bool:
         return self.distance is None or self.distance == NOT_CONNECTED or self.distance > self.n_steps
 
-    def _told(self, reason: Reason, **more: Any) -> WhyNot:
-        names, head, candidate = self.graph.entities, self.asked.head, self.candidate
+    def _because(self, reason: Reason, **more: Any) -> WhyNotData:
+        names, head, candidate = self.graph.entities, self.reached.head, self.candidate
         attention = self.flow.attention[:, self.place] if self.place >= 0 else np.zeros(self.n_steps + 1)
-        return WhyNot(
+        return WhyNotData(
             names.name(candidate),
             names.label(candidate),
             names.name(head),
@@ -74,33 +86,33 @@ class _Search:
             return int(np.count_nonzero(self.graph.tails == entity))
         return facts
 
-    def _answered(self) -> WhyNot:
+    def _answered(self) -> WhyNotData:
         """It was scanned in the last step, so it has a rank, unless its attention is too small for a number."""
-        answers, at = self.asked.nodes, np.flatnonzero(self.asked.nodes == self.candidate)
+        answers, at = self.reached.nodes, np.flatnonzero(self.reached.nodes == self.candidate)
         rivals = Rivals(self.flow, self.graph, self.candidate, int(answers[0]))
         above = answers[: at[0]] if len(at) else answers
-        by = zip(above[:SHOWN_RIVALS].tolist(), self.asked.probabilities.tolist(), strict=False)
+        by = zip(above[:SHOWN_RIVALS].tolist(), self.reached.probabilities.tolist(), strict=False)
         parted = rivals.parted() if len(above) else None
-        return self._told(
+        return self._because(
             "out_competed" if len(above) else "first_answer",
             rank=int(at[0]) + 1 if len(at) else None,
-            probability=float(self.asked.probabilities[at[0]]) if len(at) else 0.0,
+            probability=float(self.reached.probabilities[at[0]]) if len(at) else 0.0,
             by=tuple(rival(self.graph, entity, probability) for entity, probability in by),
-            way=rivals.way(self.candidate),
-            first_way=rivals.way(int(answers[0])) if len(above) else None,
+            way=rivals.strongest_path(self.candidate),
+            first_way=rivals.strongest_path(int(answers[0])) if len(above) else None,
             parted=parted,
             narrowest=_narrow(rivals, parted) if parted else None,
             peak=rivals.peak(SHOWN_RIVALS) if len(above) else None,
         )
 
-    def _dropped(self, time: int) -> WhyNot:
+    def _dropped(self, time: int) -> WhyNotData:
         """It was scanned, but the next step did not go on from it: from there its own edge would have led back."""
         near = (self._near(self.place, time, 0, np.empty(0, int)),)
         if not self.flow.attended_to[time - 1, self.place]:
             return self._cut("not_attended_to", near, self.flow.attended_to[time - 1])
         return self._cut("not_attended_from", near, self.flow.attended_from[time])
 
-    def _never_scanned(self) -> WhyNot:
+    def _never_scanned(self) -> WhyNotData:
         """Find the nodes nearest to it that had attention early enough: there it was lost.
 
         Had one of them been attended from, and an edge towards the candidate drawn, a nearer one would have been
@@ -129,7 +141,7 @@ class _Search:
 
     def _left_out(
         self, distance: int, nodes: np.ndarray, nearer: np.ndarray, late: Near | None
-    ) -> WhyNot | None:
+    ) -> WhyNotData | None:
         """Edges led to one of these nodes early enough, and the attending-to horizon kept others."""
         found = []
         for time, choice in enumerate(self.flow.choices[: self.n_steps - distance], 1):
@@ -144,12 +156,10 @@ class _Search:
             rival(self.graph, int(choice.node[at]), float(choice.score[at]))
             for at in (*kept[:SHOWN_RIVALS], *kept[-1:])
         ]
-        now, chosen_by = (
-            self.horizon.max_attending_to_per_step,
-            STRATEGIES[self.horizon.strategy].attending_to,
-        )
+        now = self.horizon.max_attending_to_per_step
+        chosen_by = STRATEGIES[self.horizon.strategy].attending_to
         score, entity = float(choice.score[place]), int(choice.node[place])
-        return self._told(
+        return self._because(
             "not_attended_to",
             step=time,
             near=(self._described(entity, distance, time, score, (place + 1, len(choice.node)), nearer),),
@@ -164,7 +174,7 @@ class _Search:
 
     def _not_drawn(
         self, times: np.ndarray, places: np.ndarray, distance: int, nearer: np.ndarray, late: Near | None
-    ) -> WhyNot:
+    ) -> WhyNotData:
         """The edges towards it were not among those drawn; the nodes of which it would have taken fewest come first."""
         places, first = np.unique(places, return_index=True)  # times ascend, so the first time of each
         pairs = zip(places.tolist(), times[first].tolist(), strict=True)
@@ -174,7 +184,7 @@ class _Search:
             limits.append(("ask_sampling_per_relation", self.horizon.max_sampling_per_relation))
         larger = [(key, now, _raised(now, near[0].facts)) for key, now in limits]
         larger = [limit for limit in larger if limit[2] > limit[1]] or larger[:1]
-        return self._told(
+        return self._because(
             "not_sampled",
             step=near[0].step + 1,
             near=tuple(near),
@@ -187,7 +197,7 @@ class _Search:
 
     def _cut(
         self, reason: Reason, near: tuple[Near, ...], kept: np.ndarray, late: Near | None = None
-    ) -> WhyNot:
+    ) -> WhyNotData:
         """A node was scanned, and a limit kept others."""
         (node,) = near
         how = STRATEGIES[self.horizon.strategy]
@@ -201,7 +211,7 @@ class _Search:
             for place in (*places[:SHOWN_RIVALS], *places[-1:])
         ]
         larger = self._larger(node) if node.attention > ATTENTION_FLOOR else []
-        return self._told(
+        return self._because(
             reason,
             step=node.step if reason == "not_attended_to" else node.step + 1,
             near=near,

@@ -8,7 +8,7 @@ import numpy as np
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch, SampledEdges
 from dpmpn.engine.engine import Engine
-from dpmpn.explain.walks import Edge
+from dpmpn.explain.paths import Edge
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ import numpy as np
 import polars as pl
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.explain.explanation import Explanation
-from dpmpn.explain.paths import fact_of
+from dpmpn.explain.explanation import ExplanationData
+from dpmpn.explain.paths import Edge, Walk, fact_of, strongest_walks
 from dpmpn.explain.subgraph import Subgraph
-from dpmpn.explain.walks import Edge, Walk, strongest_walks
 from dpmpn.explain_eval.shortest import ShortestPaths
 
 KINDS = ("explanation", "random", "shortest")
@@ -22,7 +21,7 @@ class Evidence:
 
     def __init__(
         self,
-        explanation: Explanation,
+        explanation: ExplanationData,
         shortest: ShortestPaths,
         most_paths: int,
         enough: float,

@@ -9,8 +9,8 @@ from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.errors import DataError
 from dpmpn.evaluate.evaluator import known_answers
-from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, Explanation
-from dpmpn.explain.walks import Edge
+from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, ExplanationData
+from dpmpn.explain.paths import Edge
 from dpmpn.explain_eval.asking import ChangedGraphs, Outcome, edges_at
 from dpmpn.explain_eval.evidence import KINDS, Evidence
 from dpmpn.explain_eval.shortest import ShortestPaths
@@ -129,7 +129,9 @@ def split_questions(dataset: Dataset, split: str, answers: str = "first") -> np.
     return np.unique(queries[:, :2] if answers == "first" else queries[:, :3], axis=0)
 
 
-def explained(reasoner: Reasoner, head: int, relation: int, answer: int | None = None) -> Explanation | None:
+def explained(
+    reasoner: Reasoner, head: int, relation: int, answer: int | None = None
+) -> ExplanationData | None:
     """Why a question has an answer, the first if none is given; None where no attention reached it."""
     graph = reasoner.graph
     inverse = bool(graph.is_inverse[relation])
@@ -150,7 +152,7 @@ def _drawn(questions: np.ndarray, sample: int | None, seed: int) -> np.ndarray:
 
 
 def _measured(
-    explanation: Explanation,
+    explanation: ExplanationData,
     evidence: Evidence,
     graphs: ChangedGraphs,
     question: tuple[int, int],

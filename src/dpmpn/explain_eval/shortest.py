@@ -6,7 +6,7 @@ import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.distance import distances_to
-from dpmpn.explain.walks import Edge
+from dpmpn.explain.paths import Edge
 
 _MAX_LOOKS = 20_000  # edges tried for one question; then there are as many paths as were found
 

@@ -8,7 +8,7 @@ from dpmpn.render.colours import FAINT_TEXT
 from dpmpn.render.legend import draw_keys, draw_legend
 from dpmpn.render.markup import FONTS, element, number, text_line, title
 from dpmpn.render.panel import Panel
-from dpmpn.render.text import broken, readable
+from dpmpn.render.text_width import broken, readable
 
 WIDTH = 1000.0
 _MARGIN, _BETWEEN = 14.0, 24.0

@@ -6,15 +6,16 @@ from copy import copy
 from dataclasses import replace
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from dpmpn.explain.explanation import Explanation
+from dpmpn.explain.explanation import ExplanationData
+from dpmpn.explain.paths import PathGroup
+from dpmpn.explain.reason import WhyNotData
 from dpmpn.explain.subgraph import Subgraph
-from dpmpn.explain.ways import Way, ways_of
 from dpmpn.render.colours import node_colour
 from dpmpn.render.layout import Layout, lay_out_full, lay_out_pruned
 from dpmpn.render.markup import FONTS
-from dpmpn.render.names import names_of, renamed
+from dpmpn.render.names import DisplayNames, plain, renamed
 from dpmpn.render.page_parts import (
     caption_of_full,
     caption_of_pruned,
@@ -26,11 +27,7 @@ from dpmpn.render.page_parts import (
     why_not_section,
 )
 from dpmpn.render.panel import Panel, draw_subgraph
-from dpmpn.render.plain import plain
 from dpmpn.render.steps_told import told_overview, told_steps
-
-if TYPE_CHECKING:
-    from dpmpn.explain.why_not import WhyNot
 
 _HOW_TO_PLAY = "Press Play, or move the slider, to follow it step by step."
 _HEIGHT = 0.62  # of a picture, for its width
@@ -48,11 +45,11 @@ class Fragment(NamedTuple):
 
 
 def draw_fragment(
-    explanation: Explanation, why_not: "Sequence[WhyNot]" = (), with_full: bool = True
+    explanation: ExplanationData, why_not: Sequence[WhyNotData] = (), with_full: bool = True
 ) -> Fragment:
     """Pictures, controls, paths, steps and tables; without the full picture it takes about half the time."""
     explanation = told_apart(explanation)
-    ways, steps = ways_of(explanation), told_steps(explanation)
+    ways, steps = explanation.path_groups, told_steps(explanation)
     small = _small_layout(explanation)
     figures, views = (
         _pruned(explanation, small),
@@ -79,10 +76,10 @@ def draw_fragment(
     return Fragment(html, _data(explanation, steps, views))
 
 
-def told_apart(explanation: Explanation) -> Explanation:
+def told_apart(explanation: ExplanationData) -> ExplanationData:
     """The explanation with identifiers in all labels that two of its entities or two of its relations share."""
     question, answer = explanation.question, explanation.answer
-    names = names_of(explanation.full, question)
+    names = DisplayNames.of(explanation.full, question)
     head, relation = names.entity(question.head), names.relation(question.relation)
     shown = copy(explanation)  # with all that was found out already
     shown.__dict__.update(
@@ -104,7 +101,7 @@ def filled(template: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], template)
 
 
-def _data(explanation: Explanation, steps: list[str], views: dict[str, Any]) -> dict[str, Any]:
+def _data(explanation: ExplanationData, steps: list[str], views: dict[str, Any]) -> dict[str, Any]:
     """What the player shows."""
     return {
         "steps": explanation.n_steps,
@@ -117,7 +114,7 @@ def _data(explanation: Explanation, steps: list[str], views: dict[str, Any]) -> 
 
 
 def _view(
-    explanation: Explanation, subgraph: Subgraph, ways: Sequence[Way], layout: Layout
+    explanation: ExplanationData, subgraph: Subgraph, ways: Sequence[PathGroup], layout: Layout
 ) -> dict[str, Any]:
     relations = {relation: at for at, relation in enumerate(_relations(explanation))}
     return {
@@ -135,12 +132,12 @@ def _view(
     }
 
 
-def _relations(explanation: Explanation) -> list[str]:
+def _relations(explanation: ExplanationData) -> list[str]:
     edges = (*explanation.pruned.edges, *explanation.full.edges)
     return list(dict.fromkeys(edge.relation_label for edge in edges))
 
 
-def _edges_of_ways(subgraph: Subgraph, ways: Sequence[Way]) -> list[list[int]]:
+def _edges_of_ways(subgraph: Subgraph, ways: Sequence[PathGroup]) -> list[list[int]]:
     """For each way the places of its edges; attention went the way's direction."""
     places = {
         (subgraph.nodes[edge.source].name, subgraph.fact(edge)): at for at, edge in enumerate(subgraph.edges)
@@ -156,12 +153,12 @@ def _short(amounts: tuple[float, ...]) -> list[float]:
     return [float(f"{amount:.5g}") if amount >= 5e-5 else 0 for amount in amounts]
 
 
-def _colours(explanation: Explanation) -> list[str]:
+def _colours(explanation: ExplanationData) -> list[str]:
     """The colour of each time."""
     return [node_colour(1.0, t / explanation.n_steps) for t in range(explanation.n_steps + 1)]
 
 
-def _small_layout(explanation: Explanation) -> Layout:
+def _small_layout(explanation: ExplanationData) -> Layout:
     """Of the pruned subgraph, in a field that grows with what has to stand in it, here or in the full one."""
     full, pruned = explanation.full, explanation.pruned
     width = 640.0 + 10.0 * min(40, len(pruned.nodes))
@@ -171,7 +168,7 @@ def _small_layout(explanation: Explanation) -> Layout:
     return lay_out_pruned(pruned, *ends, width, height, least, keyed=_is_crowded(pruned))
 
 
-def _big_layout(explanation: Explanation, small: Layout) -> Layout:
+def _big_layout(explanation: ExplanationData, small: Layout) -> Layout:
     """Of the full subgraph: what led to the answer stays in its place."""
     full, pruned = explanation.full, explanation.pruned
     return lay_out_full(
@@ -184,14 +181,14 @@ def _is_crowded(pruned: Subgraph) -> bool:
     return len({frozenset((edge.source, edge.target)) for edge in pruned.edges}) > _MOST_LINE_LABELS
 
 
-def _pruned(explanation: Explanation, layout: Layout) -> str:
+def _pruned(explanation: ExplanationData, layout: Layout) -> str:
     shares = [sum(edge.share) for edge in explanation.pruned.edges]
     labels = _MOST_LINES, _MOST_LINE_LABELS
     panel = draw_subgraph(explanation.pruned, layout, shares, most_lines=_MOST_LINES, most_labels=labels)
     return _figure("pruned", panel, "What led to the answer", caption_of_pruned(explanation))
 
 
-def _full(explanation: Explanation, layout: Layout) -> str:
+def _full(explanation: ExplanationData, layout: Layout) -> str:
     full, pruned = explanation.full, explanation.pruned
     flows, labels = [sum(edge.flow) for edge in full.edges], (len(pruned.nodes) + _MORE_LABELS, 0)
     panel = draw_subgraph(full, layout, flows, most_lines=_MOST_LINES, most_labels=labels, kept=pruned)

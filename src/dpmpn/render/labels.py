@@ -7,7 +7,7 @@ import numpy as np
 
 from dpmpn.explain.subgraph import Node
 from dpmpn.render.bundles import Bundle
-from dpmpn.render.text import broken, text_width
+from dpmpn.render.text_width import broken, text_width
 
 NODE_SIZE, EDGE_SIZE = 11.0, 9.5  # of the letters
 LINE_HEIGHT = 1.18

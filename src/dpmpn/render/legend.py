@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from dpmpn.render.colours import ANSWER, EARLY, HEAD, LINE, LITTLE, OUTLINE, node_colour
 from dpmpn.render.markup import element, polygon, text_line, title
-from dpmpn.render.text import broken, readable, text_width
+from dpmpn.render.text_width import broken, readable, text_width
 
 _SIZE, _KEY_SIZE = 10.0, 9.5
 _INDENT = 22.0

@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from dpmpn.render.colours import TEXT
 from dpmpn.render.labels import LINE_HEIGHT, Label
-from dpmpn.render.text import readable, text_width
+from dpmpn.render.text_width import readable, text_width
 
 FONTS = "'DejaVu Sans', Verdana, sans-serif"
 

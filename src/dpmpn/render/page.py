@@ -6,18 +6,16 @@ import json
 import re
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dpmpn.explain.explanation import Explanation
+from dpmpn.explain.explanation import ExplanationData
+from dpmpn.explain.reason import WhyNotData
 from dpmpn.render.fragment import draw_fragment, filled, part, told_apart
+from dpmpn.render.names import plain
 from dpmpn.render.page_parts import answer_told, question_told
-from dpmpn.render.plain import plain
-
-if TYPE_CHECKING:
-    from dpmpn.explain.why_not import WhyNot
 
 
-def draw_page(explanation: Explanation, why_not: "Sequence[WhyNot]" = ()) -> str:
+def draw_page(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) -> str:
     """The explanation as the text of an HTML file; with `why_not` it says where others lost their attention."""
     explanation = told_apart(explanation)
     css = part("player.css") + part("page.css")

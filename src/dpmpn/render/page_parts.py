@@ -3,19 +3,16 @@
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
-from dpmpn.explain.explanation import Explanation, Question
-from dpmpn.explain.paths import Fact
+from dpmpn.explain.explanation import ExplanationData, Question
+from dpmpn.explain.paths import Fact, PathGroup
+from dpmpn.explain.reason import WhyNotData
 from dpmpn.explain.subgraph import Subgraph
-from dpmpn.explain.text import percent
-from dpmpn.explain.ways import Way
 from dpmpn.render.colours import ANSWER, HEAD, LITTLE, OUTLINE
-from dpmpn.render.plain import plain
+from dpmpn.render.names import plain
 from dpmpn.render.steps_told import fact_told
-
-if TYPE_CHECKING:
-    from dpmpn.explain.why_not import WhyNot
+from dpmpn.render.why_not_text import why_not_text
+from dpmpn.wording import percent
 
 _SHOWN_PATHS = 8
 _Labels = tuple[dict[str, str], dict[str, str]]  # of entities and of relations
@@ -27,7 +24,7 @@ def question_told(question: Question) -> str:
     return " ".join(reversed(parts) if question.inverse else parts)
 
 
-def answer_told(explanation: Explanation) -> str:
+def answer_told(explanation: ExplanationData) -> str:
     """How sure the answer is, and was before any step, and who else states it."""
     answer, prior = explanation.answer, explanation.prior
     place = "the model’s first answer" if answer.rank == 1 else f"the model’s answer number {answer.rank:,}"
@@ -54,7 +51,7 @@ def _small_percent(part: float) -> str:
     return f"{100 * part:.1g}%" if part < 0.005 else percent(part)
 
 
-def caption_of_pruned(explanation: Explanation) -> str:
+def caption_of_pruned(explanation: ExplanationData) -> str:
     """What the pruned subgraph is."""
     n_nodes, n_facts = len(explanation.pruned.nodes), len(explanation.key_facts)
     return (
@@ -63,7 +60,7 @@ def caption_of_pruned(explanation: Explanation) -> str:
     )
 
 
-def caption_of_full(explanation: Explanation, n_shown: int) -> str:
+def caption_of_full(explanation: ExplanationData, n_shown: int) -> str:
     """What the full subgraph is."""
     full = explanation.full
     told = (
@@ -89,7 +86,7 @@ def legend(colours: Sequence[str]) -> str:
     return "".join(f"<span>{drawn}{words}</span>" for drawn, words in parts)
 
 
-def paths_told(explanation: Explanation, ways: Sequence[Way]) -> str:
+def paths_told(explanation: ExplanationData, ways: Sequence[PathGroup]) -> str:
     """What all paths together brought."""
     if not explanation.key_facts:
         return "No facts carried it: the attention stayed where it began."
@@ -100,7 +97,7 @@ def paths_told(explanation: Explanation, ways: Sequence[Way]) -> str:
     )
 
 
-def path_list(explanation: Explanation, ways: Sequence[Way]) -> str:
+def path_list(explanation: ExplanationData, ways: Sequence[PathGroup]) -> str:
     """The paths, strongest first, as buttons that show them in the picture."""
     labels = _labels(explanation.pruned)
     items = [_path(labels, at, way) for at, way in enumerate(ways) if explanation.key_facts]
@@ -117,7 +114,7 @@ def _labels(subgraph: Subgraph) -> _Labels:
     )
 
 
-def _path(labels: _Labels, at: int, way: Way) -> str:
+def _path(labels: _Labels, at: int, way: PathGroup) -> str:
     bar = f'<rect width="{100 * way.share:.3g}" height="6"/>'
     facts = "".join(f"<span>{fact}</span>" for hop in way.hops for fact in _facts(labels, hop))
     return (
@@ -145,16 +142,16 @@ def step_list(told: Sequence[str]) -> str:
     return "".join(f'<li data-t="{t}">{escape(words)}</li>' for t, words in enumerate(told))
 
 
-def why_not_section(why_not: "Sequence[WhyNot]") -> str:
+def why_not_section(why_not: Sequence[WhyNotData]) -> str:
     """Where other candidates lost their attention."""
     told = "".join(
-        f'<h3>Why not {_name(why.label)}?</h3><p class="why-not">{escape(plain(why.text()))}</p>'
+        f'<h3>Why not {_name(why.label)}?</h3><p class="why-not">{escape(plain(why_not_text(why)))}</p>'
         for why in why_not
     )
     return f'<section aria-label="Why not another answer">{told}</section>' if told else ""
 
 
-def tables(explanation: Explanation) -> str:
+def tables(explanation: ExplanationData) -> str:
     """The numbers of the pruned subgraph: attention of each entity at each time, and flow of each edge at each step."""
     pruned, n_steps = explanation.pruned, explanation.n_steps
     nodes = sorted(pruned.nodes, key=lambda node: -max(node.attention))

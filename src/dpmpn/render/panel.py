@@ -33,8 +33,8 @@ from dpmpn.render.labels import (
 from dpmpn.render.layout import Disc, Layout
 from dpmpn.render.lines import Course, arrow, course, ways
 from dpmpn.render.markup import element, label_text, number, polygon, title
-from dpmpn.render.names import exactly
-from dpmpn.render.text import text_width
+from dpmpn.render.names import with_identifier
+from dpmpn.render.text_width import text_width
 
 _ALONG = (0.5, 0.44, 0.56, 0.38, 0.62, 0.32, 0.68, 0.26, 0.74, 0.2, 0.8)  # where a label may lie on its line
 _NOTABLE = 0.1  # of the attention: a node that had so much is named even on a strong line
@@ -281,7 +281,7 @@ def _disc(subgraph: Subgraph, layout: Layout, at: int, strength: float) -> str:
     )
     if at == layout.head == layout.answer:
         shapes += element("circle", cx=disc.x, cy=disc.y, r=disc.radius * 0.55, fill=ANSWER)
-    told = title(f"{role}{exactly(node)}; attention at most {peak:.1%}")
+    told = title(f"{role}{with_identifier(node)}; attention at most {peak:.1%}")
     return element("g", told + shapes, class_="node", data_node=str(at))
 
 

@@ -2,14 +2,11 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dpmpn.errors import ConfigError
+from dpmpn.explain.explanation import ExplanationData
 from dpmpn.render.markup import FONTS
 from dpmpn.render.svg import draw_svg
-
-if TYPE_CHECKING:
-    from dpmpn.explain.explanation import Explanation
 
 _PROBE = (
     f'<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20" font-family="{FONTS}">'
@@ -17,7 +14,7 @@ _PROBE = (
 )
 
 
-def draw_png(explanation: "Explanation", scale: float = 2) -> bytes:
+def draw_png(explanation: ExplanationData, scale: float = 2) -> bytes:
     """Draw an explanation with `scale` dots for each unit of the SVG."""
     return painted(draw_svg(explanation), scale)
 

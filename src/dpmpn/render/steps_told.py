@@ -1,20 +1,20 @@
 """What happened at each step of the reasoning, in words."""
 
-from dpmpn.explain.explanation import Explanation
+from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.subgraph import Edge, Node, Subgraph
-from dpmpn.explain.text import percent
-from dpmpn.render.plain import plain
+from dpmpn.render.names import plain
+from dpmpn.wording import percent
 
 _SHOWN_NODES = 3
 _WORTH_SAYING = 0.005  # parts below are not
 
 
-def told_steps(explanation: Explanation) -> list[str]:
+def told_steps(explanation: ExplanationData) -> list[str]:
     """A few sentences for each time t = 0 ... T."""
     return [_beginning(explanation)] + [_told(explanation, t) for t in range(1, explanation.n_steps + 1)]
 
 
-def told_overview(explanation: Explanation) -> str:
+def told_overview(explanation: ExplanationData) -> str:
     """What all steps did together."""
     head, answer = plain(explanation.question.head_label), plain(explanation.answer.label)
     steps = "1 step" if explanation.n_steps == 1 else f"{explanation.n_steps} steps"
@@ -31,11 +31,11 @@ def fact_told(subgraph: Subgraph, edge: Edge) -> str:
     return f"{plain(head.label)} {plain(edge.relation_label)} {plain(tail.label)}"
 
 
-def _beginning(explanation: Explanation) -> str:
+def _beginning(explanation: ExplanationData) -> str:
     return f"Start: all of the attention is at {plain(explanation.question.head_label)}, which the question is about."
 
 
-def _told(explanation: Explanation, t: int) -> str:
+def _told(explanation: ExplanationData, t: int) -> str:
     full, last = explanation.full, explanation.n_steps
     answer = next(node for node in full.nodes if node.name == explanation.answer.answer)
     sentences = [f"Step {t}{', the last' if t == last else ''}: {_where(full.nodes, answer, t)}."]

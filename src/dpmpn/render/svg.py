@@ -1,19 +1,14 @@
 """The picture of an explanation: the full subgraph and the pruned one side by side, as a self-contained SVG."""
 
-from typing import TYPE_CHECKING
-
+from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.subgraph import Subgraph
-from dpmpn.explain.text import percent
 from dpmpn.render.colours import most_attention
 from dpmpn.render.figure import INNER, Half, compose
 from dpmpn.render.layout import Layout, lay_out_full, lay_out_pruned, place_of
-from dpmpn.render.names import names_of, renamed
+from dpmpn.render.names import DisplayNames, renamed
 from dpmpn.render.panel import Panel, draw_subgraph
 from dpmpn.render.strongest import strongest_part
-from dpmpn.wording import counted, probability_shown
-
-if TYPE_CHECKING:
-    from dpmpn.explain.explanation import Explanation
+from dpmpn.wording import counted, percent, probability_shown
 
 _FULL_PART = 0.45  # of the width
 FULL_LINES, PRUNED_LINES = 120, 30  # more cannot be told apart
@@ -22,11 +17,11 @@ _CROWDED = 0.3  # the part of labels that may lie on other lines before keys are
 _ROOM = 850.0  # for each node of the full subgraph
 
 
-def draw_svg(explanation: "Explanation") -> str:
+def draw_svg(explanation: ExplanationData) -> str:
     """Draw an explanation; the same one always gives the same text."""
     question, answer = explanation.question, explanation.answer
     widths = round(INNER * _FULL_PART), round(INNER * (1 - _FULL_PART))
-    names = names_of(explanation.full, question)
+    names = DisplayNames.of(explanation.full, question)
     whole = renamed(explanation.full, names)
     part, n_paths = strongest_part(explanation.pruned, explanation.paths, PRUNED_LINES)
     shown = renamed(part, names)
@@ -38,7 +33,7 @@ def draw_svg(explanation: "Explanation") -> str:
     full = draw_subgraph(whole, large, flows, FULL_LINES, FULL_LABELS, shown, keys)
     probability = probability_shown(answer.probability)
     return compose(
-        question.shown(names.entity(question.head), names.relation(question.relation)),
+        names.question(question),
         f"Answer: {names.entity(answer.answer)}, probability {probability}, rank {answer.rank:,}",
         Half(full, _full_caption(whole, full)),
         Half(pruned, _pruned_caption(explanation, shown, n_paths)),
@@ -77,7 +72,7 @@ def _full_caption(full: Subgraph, panel: Panel) -> str:
     return caption + (f"; {panel.shown_edges:,} shown" if panel.shown_edges < len(full.edges) else "")
 
 
-def _pruned_caption(explanation: "Explanation", shown: Subgraph, n_paths: int) -> str:
+def _pruned_caption(explanation: ExplanationData, shown: Subgraph, n_paths: int) -> str:
     """What there is, what part of the answer's attention its facts carried, and how much of it is drawn."""
     pruned, paths = explanation.pruned, explanation.paths
     nodes = counted(len(pruned.nodes), "node")

@@ -1,134 +1,128 @@
-"""How wide text is, and how a long name is broken into lines or shortened in its middle.
+"""An explanation in sentences: the answer, the paths that carried it, and the selected key edges as in the paper."""
 
-Widths are those of DejaVu Sans; drawings force them on whatever font is there, so nothing runs into its neighbour.
-"""
+from collections.abc import Iterable, Sequence
 
-import unicodedata
-from functools import lru_cache
+from dpmpn.explain.explanation import ExplanationData
+from dpmpn.explain.paths import Fact
+from dpmpn.explain.reason import WhyNotData
+from dpmpn.render.names import DisplayNames
+from dpmpn.render.why_not_text import why_not_text
+from dpmpn.wording import counted, listed, one_line, percent, probability_shown
 
-_ASCII = (  # thousandths of the font size, from the space to the tilde
-    "318 401 460 838 636 950 780 275 390 390 500 838 318 361 318 337 636 636 636 636 636 636 636 636 636 636 337 337 "
-    "838 838 838 531 1000 684 686 698 770 632 575 775 752 295 295 656 557 863 748 787 603 787 695 635 611 732 684 989 "
-    "685 611 685 390 337 390 838 500 500 613 635 550 635 615 352 635 634 278 278 579 278 974 634 612 635 635 411 521 "
-    "392 634 592 818 592 592 525 636 337 636 838"
-)
-_WIDTHS = {chr(32 + at): int(width) / 1000 for at, width in enumerate(_ASCII.split())}
-_BOLD = 1.14  # as much wider than the plain letters
-_BREAKS = "_/:.-, "  # a line may end after these
-ELLIPSIS = "…"
-NO_NAME = "(no name)"
-_LONGEST = 400  # letters: no label shows more
+SHOWN_PATHS = 5
+SHOWN_KEY_FACTS = 20
+_SHOWN_RELATIONS = 3  # between the same two entities
+_NEGLIGIBLE = 0.0005  # parts that no percentage shows
 
 
-def readable(text: str) -> str:
-    """Text as it can stand in XML on one line: what cannot be shown there becomes a space or a replacement mark."""
-    text = "".join(c if _is_allowed(c) else " " if c.isspace() else "\ufffd" for c in text)
-    return " ".join(text.split()) or NO_NAME
+def explanation_text(explanation: ExplanationData) -> str:
+    """The explanation as sentences a domain expert can follow, and the query with its selected key edges."""
+    question, answer = explanation.question, explanation.answer
+    query = (question.head, question.relation, answer.answer)
+    names = DisplayNames.of(explanation.pruned, question)
+    lines = [
+        f"Question: {question.rendered(names.exact(question.head), names.relation(question.relation))}",
+        *_answer(explanation, names),
+        "",
+        *_carried(explanation, names),
+        "",
+        f"Query: ({', '.join(names.exact_fact(query[::-1] if question.inverse else query))})",
+        "",
+        _key_edges_of(explanation),
+        *_key_edges(explanation, names),
+    ]
+    return "\n".join(lines)
 
 
-def _is_allowed(character: str) -> bool:
-    return unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp", "Cn") or character == " "
+def full_text(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) -> str:
+    """The same as the text of a file, and why other candidates are not the answer."""
+    reasons = (f"Why not {one_line(reason.label)}?\n{why_not_text(reason)}" for reason in why_not)
+    return "\n\n".join([explanation_text(explanation), *reasons]) + "\n"
 
 
-@lru_cache(maxsize=4096)
-def text_width(text: str, size: float, bold: bool = False) -> float:
-    """The width of a line of text in a font of this size."""
-    return sum(_character_width(c) for c in text) * size * (_BOLD if bold else 1.0)
-
-
-def _character_width(character: str) -> float:
-    if character in _WIDTHS:
-        return _WIDTHS[character]
-    category = unicodedata.category(character)
-    if category in ("Mn", "Me", "Cf"):
-        return 0.0  # accents and joiners stand on their neighbours
-    if unicodedata.east_asian_width(character) in "WF" or character == ELLIPSIS:
-        return 1.0
-    if category == "Ll" or unicodedata.bidirectional(character) in ("R", "AL"):
-        return 0.66
-    return 0.85
-
-
-def broken(text: str, most_width: float, most_lines: int, size: float, bold: bool = False) -> tuple[str, ...]:
-    """The lines of a text, none wider than given; nothing is dropped unless it needs too many, then its middle is."""
-    text = readable(text)
-    if len(text) <= _LONGEST:
-        lines = _even_lines(text, most_width, most_lines, size, bold)
-        if len(lines) <= most_lines:
-            return lines
-    return _shortened(text, most_width, most_lines, size, bold)
-
-
-def _even_lines(text: str, most_width: float, most_lines: int, size: float, bold: bool) -> tuple[str, ...]:
-    """Filled lines, or as narrow ones as give no more of them: short last lines look like accidents."""
-    lines = _filled(text, most_width, size, bold)
-    widest = max(text_width(piece.rstrip(), size, bold) for piece in _pieces(text))
-    if 1 < len(lines) <= most_lines:
-        for part in (0.55, 0.65, 0.75, 0.85):
-            narrower = _filled(text, most_width * part, size, bold)
-            if len(narrower) == len(lines) and most_width * part >= widest:
-                return narrower
+def _answer(explanation: ExplanationData, names: DisplayNames) -> list[str]:
+    answer = explanation.answer
+    rank = "the first answer" if answer.rank == 1 else f"answer number {answer.rank:,}"
+    sure = probability_shown(answer.probability)
+    if explanation.prior is None:
+        sure += " (the part of the model's attention that ended there)"
+    lines = [f"Answer: {names.exact(answer.answer)}, {rank}, with probability {sure}."]
+    if explanation.prior is not None:
+        lines.append(f"Before any step, without any path, it had {probability_shown(explanation.prior)}.")
+    lines.append(_stated(answer.known, answer.held_out))
+    if answer.through_unseen > 0:
+        part = percent(answer.through_unseen)
+        lines.append(
+            f"Of its attention {part} came through entities the model was not trained on: trust it less."
+        )
     return lines
 
 
-def _filled(text: str, most_width: float, size: float, bold: bool) -> tuple[str, ...]:
-    lines, line = [], ""
-    for piece in _pieces(text):
-        while text_width((line + piece).rstrip(), size, bold) > most_width:
-            if line:
-                lines.append(line.rstrip())
-                line = ""
-            else:  # a piece that is wider than a line is broken anywhere
-                fitting = _front(piece, most_width, size, bold)
-                if fitting == piece:
-                    break
-                lines.append(fitting)
-                piece = piece[len(fitting) :]
-        line += piece
-    return (*lines, line.rstrip()) if line.strip() else tuple(lines)
+def _stated(known: bool, held_out: str) -> str:
+    if known:
+        return "The graph states this fact already."
+    if held_out:
+        split = "validation" if held_out == "valid" else held_out
+        return f"The graph does not state this fact; it is one of the {split} facts that were held out."
+    return "Nothing states this fact: neither the graph nor the facts held out from it."
 
 
-def _pieces(text: str) -> list[str]:
-    """The text cut after each place where a line may end."""
-    pieces, start = [], 0
-    for at in range(1, len(text)):
-        if text[at - 1] in _BREAKS and text[at] not in _BREAKS and at - start > 2:
-            pieces.append(text[start:at])
-            start = at
-    return [*pieces, text[start:]]
+def _carried(explanation: ExplanationData, names: DisplayNames) -> list[str]:
+    """The strongest paths as sentences, and what they brought together."""
+    head, answer = explanation.question.head, explanation.answer.answer
+    steps = counted(explanation.n_steps, "step")
+    groups = explanation.path_groups[:SHOWN_PATHS]
+    if head == answer:
+        lines = [f"In {steps} attention ended at {names.entity(head)}, where it began. Of what did"]
+    else:
+        ends = f"from {names.entity(head)} to {names.entity(answer)}"
+        lines = [f"In {steps} attention went {ends}. Of what arrived there"]
+    for group in groups:
+        facts = ", then ".join(_hop(hop, names) for hop in group.hops)
+        lines.append(f"  {percent(group.share):>4} " + (f"came along: {facts}." if facts else "never left."))
+    together = sum(group.share for group in groups)
+    these = f"These {len(groups)} ways" if len(groups) > 1 else "This way"
+    if together > 1 - _NEGLIGIBLE:
+        return [*lines, f"{these} brought all of it."]
+    brought = f"{these} brought {percent(together)} of it"
+    return [*lines, f"{brought}; the other {percent(1 - together)} came along weaker ones."]
 
 
-def _shortened(text: str, most_width: float, most_lines: int, size: float, bold: bool) -> tuple[str, ...]:
-    """As much of the front as the first lines hold, an ellipsis, and as much of the end as the last line holds."""
-    if most_lines == 1:
-        front = _front(text, most_width * 0.45, size, bold)
-        return (
-            front + ELLIPSIS + _back(text, most_width - text_width(front + ELLIPSIS, size, bold), size, bold),
-        )
-    above = _filled(text[:_LONGEST], most_width, size, bold)[: most_lines - 1]
-    room = most_width - text_width(ELLIPSIS, size, bold)
-    beginning = sum(map(len, above[:-1]))
-    cut = _front(text[beginning:].lstrip(), room, size, bold) + ELLIPSIS
-    return (*above[:-1], cut, _back(text, most_width, size, bold))
+def _hop(facts: Iterable[Fact], names: DisplayNames) -> str:
+    """The facts between two entities: relations of one direction together, and those that go both ways said once."""
+    stated = list(facts)
+    clauses: dict[tuple[str, str, bool], list[str]] = {}
+    for head, relation, tail in stated:
+        both_ways = (tail, relation, head) in stated
+        if not (both_ways and relation in clauses.get((tail, head, True), ())):
+            clauses.setdefault((head, tail, both_ways), []).append(relation)
+    return " and ".join(
+        f"{names.entity(head)} {_first_few([names.relation(relation) for relation in relations])} "
+        f"{names.entity(tail)}{' (both ways)' if both_ways else ''}"
+        for (head, tail, both_ways), relations in clauses.items()
+    )
 
 
-def _front(text: str, room: float, size: float, bold: bool) -> str:
-    fits = 1
-    while fits < len(text) and text_width(text[: fits + 1], size, bold) <= room:
-        fits += 1
-    return text[:fits]
+def _first_few(texts: list[str]) -> str:
+    """Some texts in a row, the first few where they are many."""
+    more = len(texts) - _SHOWN_RELATIONS
+    return listed([*texts[:_SHOWN_RELATIONS], f"{more} more"] if more > 0 else texts)
 
 
-def _back(text: str, room: float, size: float, bold: bool) -> str:
-    """The end of a text, from after a place where a line may end if there is one near."""
-    fits = 1
-    while fits < len(text) and text_width(text[-fits - 1 :], size, bold) <= room:
-        fits += 1
-    back = text[-fits:]
-    for at in range(1, len(back) // 2):
-        if back[at - 1] in _BREAKS and back[at] not in _BREAKS:
-            back = back[at:]
-            break
-    while unicodedata.category(back[0]) in ("Mn", "Me", "Cf") and len(back) > 1:
-        back = back[1:]  # an accent without its letter
-    return back
+def _key_edges_of(explanation: ExplanationData) -> str:
+    """The heading: shares of key edges are of what the explanation's paths brought, not of all paths."""
+    count, brought = len(explanation.paths), percent(min(explanation.kept_share, 1.0))
+    paths = "the strongest path" if count == 1 else f"the {count} strongest paths"
+    return f"Selected key edges, of {paths}, which brought {brought}:"
+
+
+def _key_edges(explanation: ExplanationData, names: DisplayNames) -> list[str]:
+    key_facts = explanation.key_facts
+    if not key_facts:
+        return ["  none: this attention never left the head"]
+    lines = [
+        f"  {percent(key.share):>4} {', '.join(names.exact_fact(key.fact))}"
+        for key in key_facts[:SHOWN_KEY_FACTS]
+    ]
+    more = len(key_facts) - len(lines)
+    return [*lines, f"  and {more} more"] if more else lines

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
 from dpmpn.ask.reasoner import Reasoner
+from dpmpn.render.formats import FORMATS, Format
 from dpmpn.serve import bodies
 from dpmpn.serve.answers import answered, json_answer
 from dpmpn.serve.asking import Asking, Ids
@@ -18,7 +19,7 @@ from dpmpn.serve.card import model_card
 from dpmpn.serve.counts import Counts
 from dpmpn.serve.description import DESCRIPTION, describe, refusals
 from dpmpn.serve.desk import Desk
-from dpmpn.serve.explaining import FILES, download, explained, told_why_not
+from dpmpn.serve.explaining import download, explained, told_why_not
 from dpmpn.serve.guard import Guard
 from dpmpn.serve.limits import LIMITS, Limits
 from dpmpn.serve.lookups import Lookups
@@ -186,27 +187,27 @@ def _add_explanations(app: FastAPI, explorer: Explorer) -> None:
         asked = await explorer.asking.ask(question, traced=True)
         return json_answer(await slow.do(told_why_not, asked, candidate))
 
-    for kind, media_type in FILES.items():
+    for format in FORMATS.values():
         app.get(
-            f"{_API}/explanation.{kind}",
+            f"{_API}/explanation.{format.suffix}",
             response_class=Response,
             responses={
-                200: {"content": {media_type: {}}, "description": "a file"},
+                200: {"content": {format.media_type: {}}, "description": "a file"},
                 **refusals("question", "reached"),
             },
-            name=f"explanation_{kind}",
-        )(_download(explorer, kind, media_type))
+            name=f"explanation_{format.suffix}",
+        )(_download(explorer, format))
 
 
-def _download(explorer: Explorer, kind: str, media_type: str):  # type: ignore[no-untyped-def]  # FastAPI reads the inner one
+def _download(explorer: Explorer, format: Format):  # type: ignore[no-untyped-def]  # FastAPI reads the inner one
     async def explanation(query: Annotated[bodies.ExplanationQuery, Query()]) -> Response:
         """Download an explanation."""
         question = await explorer.naming.question(query)
         answer = None if query.answer is None else await explorer.naming.entity(query.answer)
         asked = await explorer.asking.ask(question, traced=True)
-        content, name = await explorer.slow.do(download, asked, answer, kind)
+        content, name = await explorer.slow.do(download, asked, answer, format)
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(content, headers=headers, media_type=media_type)
+        return Response(content, headers=headers, media_type=format.media_type)
 
     return explanation
 

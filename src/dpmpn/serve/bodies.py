@@ -236,6 +236,7 @@ class Picture(BaseModel):
     verdict: str
     html: str
     data: dict[str, Any]
+    files: list[str] = Field(description="what it can be downloaded as, by suffix")
     names: dict[str, list[str]]
 
 

@@ -116,7 +116,7 @@ def _examples(codes: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _completed(description: dict[str, Any], has_token: bool) -> dict[str, Any]:
-    from dpmpn.explain.record import schema
+    from dpmpn.render.record import schema
 
     schemas = description["components"]["schemas"]
     # The parts of the format keep their names; references to them move along.

@@ -9,17 +9,8 @@ from dpmpn.serve.answers import six_digits
 from dpmpn.serve.problems import Problem
 
 if TYPE_CHECKING:
-    from dpmpn.explain.explanation import Explanation
-
-FILES = {
-    "svg": "image/svg+xml",
-    "png": "image/png",
-    "json": "application/json",
-    "csv": "text/csv; charset=utf-8",
-    "html": "text/html; charset=utf-8",
-    "txt": "text/plain; charset=utf-8",
-}
-"""What an explanation can be downloaded as."""
+    from dpmpn.render.explanation import Explanation
+    from dpmpn.render.formats import Format
 
 
 def explained(asked: QueryResult, answer: int | None) -> dict[str, Any]:
@@ -42,34 +33,19 @@ def explanation_of(asked: QueryResult, answer: int | None) -> "Explanation":
         raise Problem("not_reached", str(error)) from error
 
 
-def download(asked: QueryResult, answer: int | None, kind: str) -> tuple[bytes, str]:
+def download(asked: QueryResult, answer: int | None, format: "Format") -> tuple[bytes, str]:
     """An explanation as a file: what it holds, and its name."""
     explanation = explanation_of(asked, answer)
-    return _content(explanation, kind), _file_name(explanation, kind)
+    try:
+        content = format.files(explanation)[format.main]
+    except ConfigError as error:  # what draws it is not installed here
+        raise Problem("not_found", str(error)) from error
+    return content, _file_name(explanation, format.suffix)
 
 
-def _content(explanation: "Explanation", kind: str) -> bytes:
-    from dpmpn.explain.export import as_tables
-    from dpmpn.explain.record import json_text
-
-    if kind == "png":
-        try:
-            return explanation.png()
-        except ConfigError as error:  # what paints it is not installed here
-            raise Problem("not_found", str(error)) from error
-    text = {
-        "svg": explanation.svg,
-        "json": lambda: json_text(explanation.to_dict()),
-        "csv": lambda: as_tables(explanation)["key_facts"].write_csv(),
-        "html": explanation.html,
-        "txt": lambda: explanation.text() + "\n",
-    }[kind]()
-    return text.encode("utf-8", "backslashreplace")
-
-
-def _file_name(explanation: "Explanation", kind: str) -> str:
+def _file_name(explanation: "Explanation", suffix: str) -> str:
     """A name that every system takes, whatever the entities are called."""
     question = explanation.question
-    told = "-".join([question.head_label, question.relation_label, explanation.answer.label])
-    plain = re.sub("[^A-Za-z0-9_]+", "-", told).strip("-")[:80]
-    return f"{plain or 'explanation'}.{kind}"
+    names = "-".join([question.head_label, question.relation_label, explanation.answer.label])
+    plain = re.sub("[^A-Za-z0-9_]+", "-", names).strip("-")[:80]
+    return f"{plain or 'explanation'}.{suffix}"

@@ -6,7 +6,7 @@ from dpmpn.ask.results import QueryResult
 from dpmpn.serve.explaining import explanation_of
 
 if TYPE_CHECKING:
-    from dpmpn.explain.explanation import Explanation
+    from dpmpn.render.explanation import Explanation
 
 
 def pictured(asked: QueryResult, answer: int | None, full: bool) -> dict[str, Any]:
@@ -16,6 +16,7 @@ def pictured(asked: QueryResult, answer: int | None, full: bool) -> dict[str, An
 
 def picture_of(explanation: "Explanation", full: bool) -> dict[str, Any]:
     """The picture of an explanation; in its HTML all names are escaped."""
+    from dpmpn.render.formats import FORMATS
     from dpmpn.render.fragment import draw_fragment
     from dpmpn.render.page_parts import answer_told
 
@@ -28,6 +29,7 @@ def picture_of(explanation: "Explanation", full: bool) -> dict[str, Any]:
         "verdict": answer_told(explanation),
         "html": html,
         "data": data,
+        "files": [format.suffix for format in FORMATS.values()],
         # As they are asked for; those in the data are as they are read.
         "names": {view: [node.name for node in subgraphs[view].nodes] for view in data["views"]},
     }

@@ -25,9 +25,9 @@ from dpmpn.wording import counted, percentage, probability_shown
 if TYPE_CHECKING:
     from dpmpn.ask.results import QueryResult
     from dpmpn.data.graph import KnowledgeGraph
-    from dpmpn.explain.explanation import Explanation
     from dpmpn.explain.subgraph import Subgraph
     from dpmpn.lab.reproduce.workshop import Workshop
+    from dpmpn.render.explanation import Explanation
 
 Edge = tuple[str, str, str]  # head, relation and tail as the graph names them, inverse relations included
 

@@ -6,7 +6,6 @@ import { sentenceOf, showProblem } from "./notices.js";
 import { announce, button, byId, clean, made, named } from "./words.js";
 import { makeZoom } from "./zoom.js";
 
-const FILES = { svg: "SVG", png: "PNG", json: "JSON", csv: "CSV", html: "HTML" };
 const shown = { player: null, picture: null, key: "" };
 
 // `view` says what is asked and how it is looked at; `hears` are told what is done with it.
@@ -51,7 +50,7 @@ function draw(view, picture, before, hears) {
   told.innerHTML = verdict;
   const card = made("section", { id: "card", "aria-label": "An entity of the picture", hidden: true });
   content.querySelector("#paths").before(card);
-  room.replaceChildren(made("div", { class: "titled" }, title, files(view, answer.name)), told, content);
+  room.replaceChildren(made("div", { class: "titled" }, title, files(picture.files, view, answer.name)), told, content);
   if (description) told.before(made("p", { class: "small" }, named(answer.label), ": ", named(description)));
   shown.picture = picture;
   shown.player = makePlayer(content, data, {
@@ -96,10 +95,10 @@ async function showCard(name, group, { onAsk, onWhyNot }) {
 
 // ---- Files to keep
 
-function files({ head, relation, inverse }, answer) {
+function files(suffixes, { head, relation, inverse }, answer) {
   const query = new URLSearchParams({ head, relation, inverse, answer });
-  const links = Object.entries(FILES).map(([kind, words]) => {
-    const address = `/api/v1/explanation.${kind}?${query}`;
+  const links = suffixes.map((suffix) => {
+    const address = `/api/v1/explanation.${suffix}?${query}`, words = suffix.toUpperCase();
     return made("li", {}, made("a", { href: address, download: true, click: (event) => save(event, address) }, words));
   });
   const title = made("span", { id: "files-title" }, "Save as");

@@ -4,26 +4,27 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.resources import files
-from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import DataError
-from dpmpn.explain.explanation import Explanation
-from dpmpn.explain.naming import entity_label, relation_label
-from dpmpn.explain.paths import Fact, Path
+from dpmpn.explain.explanation import ExplanationData
+from dpmpn.explain.paths import Edge, Walk, fact_of
+from dpmpn.explain.reason import WhyNotData
 from dpmpn.explain.subgraph import Subgraph
-from dpmpn.explain.ways import entities_along
-
-if TYPE_CHECKING:
-    from dpmpn.explain.why_not import WhyNot
+from dpmpn.render.why_not_text import why_not_text
+from dpmpn.wording import six_digits
 
 FORMAT, VERSION = "dpmpn explanation", 2
-_DIGITS = 6  # significant ones
 
 
-def as_record(explanation: Explanation, why_not: "Sequence[WhyNot]" = ()) -> dict[str, Any]:
+def as_record(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) -> dict[str, Any]:
     """The explanation as plain values, with why other candidates were not the answer where that was asked."""
+    graph, attention = explanation.graph, explanation.flow.query.attention
+    if not np.isfinite([explanation.answer.probability, explanation.prior or 0.0, attention.sum()]).all():
+        raise DataError("the model's attention is not a finite number; train it again")
     record = {
         "format": FORMAT,
         "version": VERSION,
@@ -33,24 +34,38 @@ def as_record(explanation: Explanation, why_not: "Sequence[WhyNot]" = ()) -> dic
         "steps": explanation.n_steps,
         "horizon": asdict(explanation.horizon),
         "kept_share": explanation.kept_share,
-        "paths": [
-            {"share": path.share, "facts": labelled_path(explanation, path)} for path in explanation.paths
-        ],
+        "paths": [{"share": walk.share, "facts": labelled_walk(graph, walk)} for walk in explanation.walks],
         "key_facts": [
-            {**labelled_fact(explanation.graph, key.fact), "share": key.share}
-            for key in explanation.key_facts
+            {**labelled_fact(graph, fact), "share": share} for fact, share in explanation.fact_shares.items()
         ],
         "full": _subgraph(explanation.full),
         "pruned": _subgraph(explanation.pruned),
     }
     if why_not:
-        record["why_not"] = [reason.to_dict() for reason in why_not]
-    return _rounded(record)
+        record["why_not"] = [why_not_record(reason) for reason in why_not]
+    return dict(six_digits(record))
+
+
+def why_not_record(why: WhyNotData) -> dict[str, Any]:
+    """Why a candidate is not the answer as plain values."""
+    return {
+        **{key: _with_lists(value) for key, value in asdict(why).items()},
+        "settings": dict(why.settings),
+        "settings_now": dict(why.settings_now),
+        "text": why_not_text(why),
+    }
+
+
+def _with_lists(value: Any) -> Any:
+    """The value with lists in the place of tuples."""
+    if isinstance(value, dict):
+        return {key: _with_lists(item) for key, item in value.items()}
+    return [_with_lists(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of the records this program writes."""
-    return json.loads(files("dpmpn.explain").joinpath("explanation.schema.json").read_text("utf-8"))
+    return dict(json.loads((files("dpmpn.render") / "explanation.schema.json").read_text("utf-8")))
 
 
 def json_text(record: dict[str, Any]) -> str:
@@ -58,26 +73,24 @@ def json_text(record: dict[str, Any]) -> str:
     return f"{{\n{_members(record, '  ')}\n}}\n"
 
 
-def labelled_fact(graph: KnowledgeGraph, fact: Fact) -> dict[str, Any]:
-    """A fact's names and what to show for them."""
+def labelled_fact(graph: KnowledgeGraph, fact: Edge) -> dict[str, Any]:
+    """The names of a fact's ids, and what to show for them."""
     head, relation, tail = fact
+    entities, relations = graph.entities, graph.relation_names
     return {
-        "head": head,
-        "relation": relation,
-        "tail": tail,
-        "head_label": entity_label(graph, head),
-        "relation_label": relation_label(graph, relation),
-        "tail_label": entity_label(graph, tail),
+        "head": entities.name(head),
+        "relation": relations.name(relation),
+        "tail": entities.name(tail),
+        "head_label": entities.label(head),
+        "relation_label": relations.label(relation),
+        "tail_label": entities.label(tail),
     }
 
 
-def labelled_path(explanation: Explanation, path: Path) -> list[dict[str, Any]]:
-    """The facts of a path, and whether attention went along each from its tail to its head."""
-    entities = entities_along(explanation.question.head, path)
-    return [
-        {**labelled_fact(explanation.graph, fact), "inverse": fact[0] != at}
-        for fact, at in zip(path.facts, entities, strict=False)
-    ]
+def labelled_walk(graph: KnowledgeGraph, walk: Walk) -> list[dict[str, Any]]:
+    """The facts of a walk, and whether attention went along each from its tail to its head."""
+    facts = ((fact_of(graph, edge), edge) for edge in walk.edges)
+    return [{**labelled_fact(graph, fact), "inverse": fact[0] != edge[0]} for fact, edge in facts]
 
 
 def _subgraph(subgraph: Subgraph) -> dict[str, Any]:
@@ -89,19 +102,6 @@ def _subgraph(subgraph: Subgraph) -> dict[str, Any]:
             for edge in subgraph.edges
         ],
     }
-
-
-def _rounded(value: Any) -> Any:
-    """The value with tuples as lists and numbers of so many digits as mean something."""
-    if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(each) for each in value]
-    if isinstance(value, float):
-        if not isfinite(value):
-            raise DataError("the model's attention is not a finite number; train it again")
-        return float(f"{value:.{_DIGITS}g}")
-    return value
 
 
 def _members(record: dict[str, Any], indent: str) -> str:

@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import ConfigError
-from dpmpn.explain.explanation import Explanation
-from dpmpn.explain.naming import ShownNames, one_line
-from dpmpn.explain.record import labelled_fact, labelled_path
+from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.subgraph import Edge, Node, Subgraph
-from dpmpn.explain.text import percent
+from dpmpn.render.colours import ANSWER, HEAD, gained, node_colour, strengths
+from dpmpn.render.names import DisplayNames
+from dpmpn.render.record import labelled_fact, labelled_walk
+from dpmpn.wording import one_line, percent
 
 if TYPE_CHECKING:
     import networkx  # type: ignore[import-untyped]
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _THIN, _THICK = 0.5, 5.0  # points
 
 
-def as_networkx(explanation: Explanation, full: bool = False) -> "networkx.MultiDiGraph":
+def as_networkx(explanation: ExplanationData, full: bool = False) -> "networkx.MultiDiGraph":
     """The pruned subgraph, or the full one; edges point the way attention went, and their keys name what it went along.
 
     An edge's key is its relation, or the graph's name of the inverse relation where attention went against the fact.
@@ -48,7 +49,7 @@ def as_networkx(explanation: Explanation, full: bool = False) -> "networkx.Multi
     return graph
 
 
-def as_dot(explanation: Explanation, full: bool = False) -> str:
+def as_dot(explanation: ExplanationData, full: bool = False) -> str:
     """The pruned subgraph, or the full one, as Graphviz text.
 
     Ranks go the way attention went, arrows the way facts are stated; lines are as thick as they brought the answer
@@ -56,15 +57,8 @@ def as_dot(explanation: Explanation, full: bool = False) -> str:
     """
     subgraph = explanation.full if full else explanation.pruned
     question, answer = explanation.question, explanation.answer
-    names = ShownNames(
-        {node.name: node.label for node in subgraph.nodes},
-        {
-            question.relation: question.relation_label,
-            **{edge.relation: edge.relation_label for edge in subgraph.edges},
-        },
-    )
-    asked = question.shown(names.entity(question.head), names.relation(question.relation))
-    title = f"{asked} {names.entity(answer.answer)}"
+    names = DisplayNames.of(subgraph, question)
+    title = f"{names.question(question)} {names.entity(answer.answer)}"
     lines = [
         "digraph explanation {",
         f"  graph [rankdir=LR, labelloc=t, label={_quoted(title)}];",
@@ -77,7 +71,7 @@ def as_dot(explanation: Explanation, full: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_tables(explanation: Explanation) -> "dict[str, pl.DataFrame]":
+def as_tables(explanation: ExplanationData) -> "dict[str, pl.DataFrame]":
     """The tables paths, key_facts, nodes and edges; key_facts can be imported again."""
     import polars as pl
 
@@ -85,13 +79,13 @@ def as_tables(explanation: Explanation) -> "dict[str, pl.DataFrame]":
     rows = {
         # Attention that stayed at the head passed no facts, so it has no rows.
         "paths": [
-            {"path": number, "step": step, **fact, "share": path.share}
-            for number, path in enumerate(explanation.paths, 1)
-            for step, fact in enumerate(labelled_path(explanation, path), 1)
+            {"path": number, "step": step, **fact, "share": walk.share}
+            for number, walk in enumerate(explanation.walks, 1)
+            for step, fact in enumerate(labelled_walk(explanation.graph, walk), 1)
         ],
         "key_facts": [
-            {**labelled_fact(explanation.graph, key.fact), "share": key.share}
-            for key in explanation.key_facts
+            {**labelled_fact(explanation.graph, fact), "share": share}
+            for fact, share in explanation.fact_shares.items()
         ],
         "nodes": [
             {"subgraph": which, "name": node.name, "label": node.label, **_node_numbers(node)}
@@ -169,16 +163,14 @@ def _went_along(graph: KnowledgeGraph, edge: Edge) -> str:
     )
 
 
-def _role(explanation: Explanation, node: Node) -> str:
+def _role(explanation: ExplanationData, node: Node) -> str:
     """What a node is to the question; an entity that answers a question about itself is its answer."""
     if node.name == explanation.answer.answer:
         return "answer"
     return "head" if node.name == explanation.question.head else ""
 
 
-def _dot_nodes(explanation: Explanation, subgraph: Subgraph, names: ShownNames) -> list[str]:
-    from dpmpn.render.colours import ANSWER, HEAD, gained, node_colour, strengths
-
+def _dot_nodes(explanation: ExplanationData, subgraph: Subgraph, names: DisplayNames) -> list[str]:
     roles = [_role(explanation, node) for node in subgraph.nodes]
     apart = tuple(at for at, role in enumerate(roles) if role)
     lines = []
@@ -198,7 +190,7 @@ def _dot_nodes(explanation: Explanation, subgraph: Subgraph, names: ShownNames) 
     return lines
 
 
-def _dot_edge(edge: Edge, names: ShownNames) -> str:
+def _dot_edge(edge: Edge, names: DisplayNames) -> str:
     share = max(edge.share, default=0.0)
     width = _THIN + (_THICK - _THIN) * share
     back = ", dir=back" if edge.inverse else ""

@@ -2,26 +2,23 @@
 
 from dpmpn.engine.frontier import ATTENTION_FLOOR
 from dpmpn.explain.distance import FARTHEST
-from dpmpn.explain.reason import Near, WhyNot
-from dpmpn.explain.rivals import Fork, Peak, Rival
-from dpmpn.explain.text import percent
-from dpmpn.explain.told_apart import told_apart
-from dpmpn.explain.ways import Way
-from dpmpn.wording import counted, listed, probability_shown
+from dpmpn.explain.paths import PathGroup
+from dpmpn.explain.reason import Fork, Near, Peak, Rival, WhyNotData
+from dpmpn.render.names import with_display_names
+from dpmpn.wording import counted, listed, percent, probability_shown, small_percent
 
 _SHOWN_NEAR = 3
 _WORTH_TRYING = 8  # times a limit, at most, without a word of what that costs
 _PEAK = 1.1  # times its last attention that a candidate must have had before,
 _LEAST_PEAK = 0.001  # and at least so much, to be worth a sentence
 _ABOUT_AS_MUCH = 0.9  # of the larger one: the smaller says nothing about what was preferred
-_SMALL = 0.005  # a part that whole per cents do not tell from none,
-_NEGLIGIBLE = 1e-5  # and one whose digits nobody wants
+_SMALL = 0.005  # a part that whole per cents do not tell from none
 _TO_ADD = "with_facts in Python, --add on the command line"
 
 
-def sentences(why: WhyNot) -> list[str]:
+def why_not_text(why: WhyNotData) -> str:
     """The reason, what it was lost to, and what to try."""
-    told = {
+    sentences = {
         "unreachable": _unreachable,
         "not_sampled": _not_sampled,
         "not_attended_from": _not_attended_from,
@@ -29,10 +26,10 @@ def sentences(why: WhyNot) -> list[str]:
         "out_competed": _out_competed,
         "first_answer": _first_answer,
     }[why.reason]
-    return [*told(told_apart(why)), *_advice(why)]
+    return " ".join([*sentences(with_display_names(why)), *_advice(why)])
 
 
-def _unreachable(why: WhyNot) -> list[str]:
+def _unreachable(why: WhyNotData) -> list[str]:
     x, head = why.label, why.head_label
     if why.candidate == why.head:
         return [
@@ -68,7 +65,7 @@ def _unreachable(why: WhyNot) -> list[str]:
     ]
 
 
-def _not_sampled(why: WhyNot) -> list[str]:
+def _not_sampled(why: WhyNotData) -> list[str]:
     x, node = why.label, why.near[0]
     limit = f"{why.limit:,} {'is' if why.limit == 1 else 'are'} drawn by chance in a step"
     if node.distance == 1:
@@ -83,7 +80,7 @@ def _not_sampled(why: WhyNot) -> list[str]:
             if node.leading > 1
             else f"the one that leads on towards {x}, {node.distance} facts away, was not"
         )
-    told = [
+    sentences = [
         f"{x} was never looked at, although {_facts_away(why)}.",
         f"Attention was at {node.label} in step {why.step}, but of its {node.facts:,} facts only {limit}, and {lead} "
         "among them.",
@@ -92,43 +89,43 @@ def _not_sampled(why: WhyNot) -> list[str]:
     if more:
         others = len(why.near) - 1 - len(more)
         shown = [f"{near.label} ({near.facts:,} facts)" for near in more]
-        told.append(f"The same happened at {listed([*shown, f'{others:,} more'] if others else shown)}.")
-    return [*told, *_late(why)]
+        sentences.append(f"The same happened at {listed([*shown, f'{others:,} more'] if others else shown)}.")
+    return [*sentences, *_late(why)]
 
 
-def _not_attended_from(why: WhyNot) -> list[str]:
+def _not_attended_from(why: WhyNotData) -> list[str]:
     x, node = why.label, why.near[0]
     if not node.distance:
-        told = [
+        sentences = [
             f"{x} had attention {probability_shown(node.attention)} after step {node.step}, {_place(node)}, but step "
             f"{why.step} did not go on from it, and nothing led back to it.",
         ]
     else:
         away = counted(node.distance, "fact")
-        told = [
+        sentences = [
             f"{x} was never looked at, although {_facts_away(why)}.",
             f"Of what came near it early enough, {node.label} ({away} from it) did best: it had attention "
             f"{probability_shown(node.attention)} after step {node.step}, {_place(node)}, but step {why.step} did not "
             "go on from it.",
         ]
-    return [*told, _kept(why, f"goes on from {_nodes(why.limit)}"), *_late(why)]
+    return [*sentences, _kept(why, f"goes on from {_nodes(why.limit)}"), *_late(why)]
 
 
-def _not_attended_to(why: WhyNot) -> list[str]:
+def _not_attended_to(why: WhyNotData) -> list[str]:
     node = why.near[0]
     got = f"was looked at in step {node.step} and got attention {probability_shown(node.attention)}, {_place(node)}"
     if not node.distance:
-        told = [f"{why.label} {got}, but was not kept, and later steps did not come back to it."]
+        sentences = [f"{why.label} {got}, but was not kept, and later steps did not come back to it."]
     else:
-        told = [
+        sentences = [
             f"{why.label} was never looked at, although {_facts_away(why)}.",
             f"Of what came near it early enough, {node.label} ({counted(node.distance, 'fact')} from it) {got}, but "
             "was not kept.",
         ]
-    return [*told, _kept(why, f"keeps {_nodes(why.limit)}"), *_late(why)]
+    return [*sentences, _kept(why, f"keeps {_nodes(why.limit)}"), *_late(why)]
 
 
-def _kept(why: WhyNot, keeps: str) -> str:
+def _kept(why: WhyNotData, keeps: str) -> str:
     """What the limit preferred."""
     if why.near[0].attention <= ATTENTION_FLOOR:
         return f"Attention below {ATTENTION_FLOOR:.0e} counts as none, and is not followed."
@@ -141,7 +138,7 @@ def _kept(why: WhyNot, keeps: str) -> str:
     return f"A step {keeps} at most: here {', '.join(kept)} and so on down to {_with_attention(last)}."
 
 
-def _late(why: WhyNot) -> list[str]:
+def _late(why: WhyNotData) -> list[str]:
     late = why.late
     if late is None:
         return []
@@ -157,7 +154,7 @@ def _late(why: WhyNot) -> list[str]:
     ]
 
 
-def _out_competed(why: WhyNot) -> list[str]:
+def _out_competed(why: WhyNotData) -> list[str]:
     x, first = why.label, why.by[0]
     if why.rank is None:
         return [
@@ -166,19 +163,19 @@ def _out_competed(why: WhyNot) -> list[str]:
         ]
     more = why.rank - 1 - len(why.by)
     before = [*map(_with_attention, why.by), *([f"{more:,} more"] if more else [])]
-    told = [
+    sentences = [
         f"{x} is answer number {why.rank:,}, with probability {probability_shown(why.probability)}; before it "
         f"{'is' if why.rank == 2 else 'are'} {listed(before)}."
     ]
     if why.way and why.first_way:
-        told.append(f"{_strongest(why.way, x)}; {_strongest(why.first_way, first.label, again=True)}.")
+        sentences.append(f"{_strongest(why.way, x)}; {_strongest(why.first_way, first.label, again=True)}.")
     worth_saying = max(_PEAK * why.probability, _LEAST_PEAK)
     peak = why.peak if why.peak and why.peak.attention > worth_saying else None
     if why.parted:
         # What became of the candidate's own attention is said with its peak.
         narrow = None if why.narrowest and peak and why.narrowest.name == why.candidate else why.narrowest
-        told.append(_parted(why.parted, narrow, first.label, peak is not None))
-    return [*told, _peak(peak, x)] if peak else told
+        sentences.append(_parted(why.parted, narrow, first.label, peak is not None))
+    return [*sentences, _peak(peak, x)] if peak else sentences
 
 
 def _parted(fork: Fork, narrow: Fork | None, first: str, goes_on: bool) -> str:
@@ -205,7 +202,7 @@ def _sent(fork: Fork) -> str:
     less, more = sorted((fork.towards, fork.other), key=lambda rival: rival.attention)
     verb, again = ("kept" if rival.name == fork.name else "sent" for rival in (more, less))
     to, also = ("" if rival.name == fork.name else f" to {rival.label}" for rival in (more, less))
-    much, little = _part(more.attention), _part(less.attention) if less.attention else "none"
+    much, little = small_percent(more.attention), small_percent(less.attention) if less.attention else "none"
     if _is_even(fork):
         as_ = "as" if again == verb else f"as it {again}"
         return f"{verb} about as much of its attention{to} ({much}) {as_}{also} ({little})"
@@ -217,36 +214,31 @@ def _lost(fork: Fork) -> str:
     if fork.towards.attention < fork.other.attention and not _is_even(fork):
         return _sent(fork)
     verb, to = ("kept", "") if fork.towards.name == fork.name else ("sent", f" to {fork.towards.label}")
-    return f"{verb} only {_part(fork.towards.attention)} of its attention{to}"
-
-
-def _part(part: float) -> str:
-    """A part in per cent; a small one with its first digit, as two of them are told side by side."""
-    return f"{100 * part:.1g}%" if _NEGLIGIBLE <= part < _SMALL else percent(part)
+    return f"{verb} only {small_percent(fork.towards.attention)} of its attention{to}"
 
 
 def _peak(peak: Peak, x: str) -> str:
     had = f"After step {peak.step} {x} still had {probability_shown(peak.attention)}"
     if not peak.attended_from:
         return f"{had}, but step {peak.step + 1} did not go on from it."
-    told = [rival for rival in peak.sent if rival.attention >= _SMALL] or peak.sent[:1]
-    sent = [f"{percent(rival.attention)} to {rival.label}" for rival in told]
+    worth_saying = [rival for rival in peak.sent if rival.attention >= _SMALL] or peak.sent[:1]
+    sent = [f"{percent(rival.attention)} to {rival.label}" for rival in worth_saying]
     return f"{had}, of which step {peak.step + 1} sent {listed(sent)}." if sent else f"{had}."
 
 
-def _first_answer(why: WhyNot) -> list[str]:
-    told = [f"{why.label} is the first answer, with probability {probability_shown(why.probability)}."]
-    return [*told, f"{_strongest(why.way, why.label)}."] if why.way else told
+def _first_answer(why: WhyNotData) -> list[str]:
+    sentences = [f"{why.label} is the first answer, with probability {probability_shown(why.probability)}."]
+    return [*sentences, f"{_strongest(why.way, why.label)}."] if why.way else sentences
 
 
-def _strongest(way: Way, label: str, again: bool = False) -> str:
+def _strongest(path: PathGroup, label: str, again: bool = False) -> str:
     whose = f"that of {label}" if again else f"The strongest path to {label}"
-    if len(way.labels) == 1:
-        return f"{whose} is to stay there, which kept {percent(way.share)} of its attention"
-    return f"{whose}, {' > '.join(way.labels)}, brought {percent(way.share)} of its attention"
+    if len(path.labels) == 1:
+        return f"{whose} is to stay there, which kept {percent(path.share)} of its attention"
+    return f"{whose}, {' > '.join(path.labels)}, brought {percent(path.share)} of its attention"
 
 
-def _facts_away(why: WhyNot) -> str:
+def _facts_away(why: WhyNotData) -> str:
     away, steps = counted(why.distance or 0, "fact"), counted(why.n_steps, "step")
     return f"it lies {away} from {why.head_label} and there {'was' if why.n_steps == 1 else 'were'} {steps}"
 
@@ -263,7 +255,7 @@ def _nodes(limit: int | None) -> str:
     return "one node" if limit == 1 else f"{limit:,} nodes"
 
 
-def _advice(why: WhyNot) -> list[str]:
+def _advice(why: WhyNotData) -> list[str]:
     """Which settings would follow the candidate further, and what they cost where that is much."""
     if not why.settings:
         return []
