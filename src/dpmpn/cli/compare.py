@@ -11,12 +11,11 @@ from dpmpn.cli.progress import Meter
 from dpmpn.cli.signals import stoppable
 from dpmpn.data.dataset import load_dataset
 from dpmpn.errors import ConfigError, Stopped
-from dpmpn.lab.compare.settings import EMBEDDING_MODELS
 from dpmpn.wording import counted, duration, percentage
 
 if TYPE_CHECKING:
     from dpmpn.lab.compare.comparison import Comparison
-    from dpmpn.lab.compare.entrants import Entrant
+    from dpmpn.lab.compare.contestants import Entrant
     from dpmpn.lab.compare.race import Standing
 
 _OWN_PER_S, _EMBEDDINGS_PER_S = 150, 1500  # queries asked, a guess before anything is measured
@@ -28,11 +27,13 @@ def command(
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="folder of the results")],
     models: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--models", metavar="NAMES", help='embedding models, with commas between them; "" = none'
+            "--models",
+            metavar="NAMES",
+            help='embedding models, with commas between them; all where it is left out, "" = none',
         ),
-    ] = ",".join(EMBEDDING_MODELS),
+    ] = None,
     budget: Annotated[
         float, typer.Option("--budget", metavar="MINUTES", help="training time of each model")
     ] = 15.0,
@@ -68,6 +69,9 @@ def command(
     the paper's and the stronger one, always take part, with the settings that
     `dpmpn train` would choose for either --model.
 
+    Embedding models are transe, transr, distmult, conve, complex, hole, rotate
+    and complex-n3.
+
     DIR gets compare.md, compare.csv, compare.json and the curves as
     compare.svg and compare.png. Each finished model is kept in DIR/models: the
     same command goes on after the last one, and other --models join them.
@@ -97,14 +101,13 @@ def command(
     output.result(report, lambda: _conclude(output, comparison))
 
 
-def _checked(models: str) -> list[str]:
+def _checked(models: str | None) -> list[str]:
     """Names that exist, with the libraries to train and draw them."""
-    from dpmpn.lab.compare.entrants import chosen_models
+    from dpmpn.lab.compare.contestants import chosen_models
+    from dpmpn.lab.compare.embedding import EMBEDDING_MODELS, check_pykeen
+    from dpmpn.lab.figures import check_plotting
 
-    names = chosen_models(models.split(","))
-    from dpmpn.lab.compare.embedding import check_pykeen
-    from dpmpn.lab.figures.plots import check_plotting
-
+    names = list(EMBEDDING_MODELS) if models is None else chosen_models(models.split(","))
     if names:
         check_pykeen()
     check_plotting()

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from dpmpn.cli.compare import command
 from dpmpn.cli.main import run
 from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.evaluate.metrics import TITLES
 from dpmpn.lab.compare.comparison import Comparison, Conditions
-from dpmpn.lab.figures.published import PublishedRow
+from dpmpn.lab.compare.embedding import EMBEDDING_MODELS
+from dpmpn.lab.published import PublishedRow
 
 FAST = ["--models", "distmult,transe", "--budget", "0.005", "--threads", "1"]
 
@@ -165,3 +168,8 @@ def test_models_added_later_join_the_earlier_ones(families, tmp_path):
 def test_one_way_tasks_are_refused(families):
     with pytest.raises(DataError, match="one way"):
         Conditions(replace(families, both_directions=False), 1, 0, 1, 0)
+
+
+def test_the_help_names_every_embedding_model():
+    named = command.__doc__.partition("Embedding models are ")[2].partition(".")[0]
+    assert re.findall(r"[\w-]+", named.replace(" and", ",")) == list(EMBEDDING_MODELS)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpmpn.lab.compare.embedding import EmbeddingModel
-from dpmpn.lab.compare.settings import EMBEDDING_MODELS
+from dpmpn.lab.compare.embedding import EMBEDDING_MODELS, EmbeddingModel
 
 SMALL = {"transr": {"dimension": 6, "options": {"relation_dim": 4}}, "conve": {"dimension": 20}}
 

@@ -11,10 +11,9 @@ from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.evaluate.evaluator import known_answers
 from dpmpn.evaluate.ranking import Ranks, rank_targets
 from dpmpn.lab.compare import race as race_module
-from dpmpn.lab.compare.embedding import EmbeddingModel
-from dpmpn.lab.compare.own import OwnModel
+from dpmpn.lab.compare.contestants import OwnModel
+from dpmpn.lab.compare.embedding import EMBEDDING_MODELS, EmbeddingModel
 from dpmpn.lab.compare.race import Course, race, validation_seconds
-from dpmpn.lab.compare.settings import EMBEDDING_MODELS
 from dpmpn.suitable_config import suitable_config
 
 
@@ -243,7 +242,7 @@ def test_the_average_of_the_weights_is_asked_kept_and_restored(families):
 
 def test_a_learning_rate_that_falls_has_fallen_when_the_budget_is_spent(families, monkeypatch):
     clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr("dpmpn.lab.compare.own.time", SimpleNamespace(perf_counter=lambda: clock.now))
+    monkeypatch.setattr("dpmpn.lab.compare.contestants.time", SimpleNamespace(perf_counter=lambda: clock.now))
     contestant, factors = own(families, budget_seconds=50.0, schedule="linear"), []
 
     def step(gradients, factor):

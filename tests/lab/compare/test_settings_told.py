@@ -4,8 +4,8 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from dpmpn.lab.compare.entrants import embedding_label
-from dpmpn.lab.compare.settings import EMBEDDING_MODELS, SMALL
+from dpmpn.lab.compare.contestants import embedding_label
+from dpmpn.lab.compare.embedding import EMBEDDING_MODELS, SMALL
 
 PAGE = Path(__file__).parents[3] / "docs" / "compare.md"
 COLUMNS = ("Model", "Dimension", "Loss", "Batch", "Optimiser, rate", "Regulariser", "Inverse relations")

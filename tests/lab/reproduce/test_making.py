@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpmpn.errors import ConfigError, RunError, Stopped
-from dpmpn.lab.figures.plots import new_figure
+from dpmpn.lab.figures import new_figure
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request
 from dpmpn.lab.reproduce.making import make
 from dpmpn.lab.reproduce.workshop import Watch

@@ -12,10 +12,10 @@ import numpy as np
 from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.errors import DataError, RunError
 from dpmpn.files import check_version, read_json, write_json
-from dpmpn.lab.compare.entrants import Entrant, entrants
+from dpmpn.lab.compare.contestants import Entrant, entrants
+from dpmpn.lab.compare.embedding import EMBEDDING_MODELS
 from dpmpn.lab.compare.race import Course, Standing, race
 from dpmpn.lab.compare.report import write_report
-from dpmpn.lab.compare.settings import EMBEDDING_MODELS
 from dpmpn.provenance import machine, versions
 from dpmpn.train.lock import holding
 

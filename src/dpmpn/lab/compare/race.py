@@ -15,7 +15,7 @@ from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.evaluate.evaluator import count_unseen, known_answers
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import Ranks, Summary, summarise
-from dpmpn.lab.compare.contestant import Contestant
+from dpmpn.lab.compare.contestants import Contestant
 from dpmpn.train.validation import sampled_queries
 
 _HALVINGS = 8

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import AskingConfig, Config, with_overrides
 from dpmpn.data.dataset import Dataset
-from dpmpn.lab.figures.markdown import mean_std, table
+from dpmpn.lab.figures import mean_std, table
 from dpmpn.lab.reproduce.analysis import DATASETS, run_label, training_rate
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.lab.reproduce.planning import (

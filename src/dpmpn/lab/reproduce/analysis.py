@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.data.dataset import Dataset
 from dpmpn.evaluate.metrics import TITLES
-from dpmpn.lab.figures.markdown import mean_std
+from dpmpn.lab.figures import mean_std
 from dpmpn.lab.reproduce.exhibit import Request, Result
 from dpmpn.lab.reproduce.settings import QUICK_DATASET, dataset_named
 from dpmpn.wording import counted
@@ -86,7 +86,7 @@ def horizon_told(results: Iterable[Result]) -> str:
 
 def draw_scores(axes: "Axes", x: Sequence[float], results: Sequence[Sequence[Result]]) -> None:
     """A line for each score over a setting, through the results at each x."""
-    from dpmpn.lab.figures.plots import COLOURS, MARKERS
+    from dpmpn.lab.figures import COLOURS, MARKERS
 
     for metric, colour, marker in zip(METRICS, COLOURS, MARKERS, strict=False):
         points = [[100 * scores_of(result)[metric] for result in found] for found in results]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmpn.lab.figures.markdown import table
+from dpmpn.lab.figures import table
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.lab.reproduce.tasks import (
     TEST_FACTS,
@@ -193,7 +193,7 @@ def _told(request: Request, means: Mapping[str, Mapping[str, list[float]]], resu
 
 
 def _plot(means: Mapping[str, Mapping[str, list[float]]]) -> "Figure":
-    from dpmpn.lab.figures.plots import COLOURS, MARKERS, new_figure
+    from dpmpn.lab.figures import COLOURS, MARKERS, new_figure
 
     figure, axes = new_figure(9.5, 7.5, 2, 2, sharex=True)
     titles = ["(A) entropy", *(f"({'BCD'[at]}) share of the top {count}" for at, count in enumerate(TOP))]

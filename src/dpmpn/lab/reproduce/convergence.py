@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
 from dpmpn.errors import ConfigError
-from dpmpn.lab.figures.markdown import table
+from dpmpn.lab.figures import table
 from dpmpn.lab.reproduce.analysis import (
     DATASETS,
     METRICS,
@@ -134,7 +134,7 @@ def _dataset(results: dict[str, Result]) -> str:
 
 
 def _plot(by_epochs: dict[float, list[Result]]) -> "Figure":
-    from dpmpn.lab.figures.plots import new_figure
+    from dpmpn.lab.figures import new_figure
 
     figure, axes = new_figure(6.5, 4.2)
     draw_scores(axes, list(by_epochs), list(by_epochs.values()))

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dpmpn.data.registry import known_dataset
-from dpmpn.lab.figures.markdown import table
+from dpmpn.lab.figures import table
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.lab.reproduce.settings import QUICK_DATASET, SCALE_DATASET, dataset_named
 from dpmpn.lab.reproduce.workshop import Workshop

@@ -17,7 +17,7 @@ _DASHED = (0, (4, 3))
 
 def plot(expansion: Result, grown: Grown) -> "Figure":
     """Promises, sizes with both horizons, and answers found."""
-    from dpmpn.lab.figures.plots import new_figure
+    from dpmpn.lab.figures import new_figure
 
     figure, axes = new_figure(10, 8, 2, 2)
     _draw_proposition(axes[0, 0], expansion)
@@ -30,7 +30,7 @@ def plot(expansion: Result, grown: Grown) -> "Figure":
 
 def _draw_proposition(axes: "Axes", expansion: Result) -> None:
     """Promised and measured shares over the steps, for the values of d where they are not all alike."""
-    from dpmpn.lab.figures.plots import COLOURS, MARKERS
+    from dpmpn.lab.figures import COLOURS, MARKERS
 
     telling = [bound for bound in expansion["bounds"] if bound["p"] < 1][: len(COLOURS) - 2]
     for bound, colour, marker in zip(telling, COLOURS, MARKERS, strict=False):
@@ -46,7 +46,7 @@ def _draw_proposition(axes: "Axes", expansion: Result) -> None:
 
 def _draw_sizes(axes: "Axes", expansion: Result, strategies: dict[str, list[dict[str, Any]]]) -> None:
     """Mean sizes over the steps on a logarithmic axis; the bounds that hold for every question are dashed."""
-    from dpmpn.lab.figures.plots import COLOURS, MARKERS
+    from dpmpn.lab.figures import COLOURS, MARKERS
 
     full = expansion["sizes"]["mean"]
     axes.plot(full, color=COLOURS[-1], linewidth=1.3, label="full expansion")
@@ -64,7 +64,7 @@ def _draw_sizes(axes: "Axes", expansion: Result, strategies: dict[str, list[dict
 
 
 def _draw_coverage(axes: "Axes", grown: Grown) -> None:
-    from dpmpn.lab.figures.plots import COLOURS
+    from dpmpn.lab.figures import COLOURS
 
     strategies = list(next(iter(grown.values())))
     height = 0.8 / len(grown)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import mean
 from typing import Any
 
-from dpmpn.lab.figures.markdown import table
+from dpmpn.lab.figures import table
 from dpmpn.lab.reproduce.exhibit import Exhibited, Request, Result
 from dpmpn.lab.reproduce.growth_plot import SETTINGS, Grown, plot
 from dpmpn.lab.reproduce.settings import LIMITS

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
-from dpmpn.lab.figures.markdown import table
+from dpmpn.lab.figures import table
 from dpmpn.lab.reproduce.analysis import (
     DATASETS,
     METRICS,
@@ -144,7 +144,7 @@ def _row(result: Result) -> dict[str, Any]:
 
 
 def _plot(dataset: str, results: list[Result]) -> "Figure":
-    from dpmpn.lab.figures.plots import new_figure
+    from dpmpn.lab.figures import new_figure
 
     figure, panels = new_figure(9, 6.6, 2, 2, sharey=True)
     standard = next(result for result in results if result["varied"] is None)["settings"]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
-from dpmpn.lab.figures.markdown import table
+from dpmpn.lab.figures import table
 from dpmpn.lab.reproduce.analysis import (
     DATASETS,
     METRICS,
@@ -88,7 +88,7 @@ def _row(result: Result) -> dict[str, Any]:
 
 
 def _plot(dataset: str, by_form: dict[str, list[Result]]) -> "Figure":
-    from dpmpn.lab.figures.plots import COLOURS, new_figure
+    from dpmpn.lab.figures import COLOURS, new_figure
 
     figure, axes = new_figure(6.5, 4.2)
     width = 0.38

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpmpn.errors import RunError
 from dpmpn.files import read_json, write_json, write_text
-from dpmpn.lab.figures.plots import check_plotting, save_plot
+from dpmpn.lab.figures import check_plotting, save_plot
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.lab.reproduce.workshop import RUNS, Watch, Workshop
 from dpmpn.provenance import machine, versions

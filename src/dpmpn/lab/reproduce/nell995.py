@@ -6,8 +6,8 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from dpmpn.evaluate.metrics import MAP_TITLES, TIES
-from dpmpn.lab.figures.markdown import mean_std, table
-from dpmpn.lab.figures.published import published_map
+from dpmpn.lab.figures import mean_std, table
+from dpmpn.lab.published import published_map
 from dpmpn.lab.reproduce.analysis import seeds_told
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.lab.reproduce.tasks import (

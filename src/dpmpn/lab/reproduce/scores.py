@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config, load_preset, with_overrides
 from dpmpn.data.dataset import Dataset
-from dpmpn.lab.figures.markdown import table
-from dpmpn.lab.figures.published import PublishedRow, published_rows
+from dpmpn.lab.figures import table
+from dpmpn.lab.published import PublishedRow, published_rows
 from dpmpn.lab.reproduce.analysis import (
     METRICS,
     score_cells,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import INVERSE_SUFFIX
 from dpmpn.errors import ConfigError
-from dpmpn.lab.figures.markdown import table
+from dpmpn.lab.figures import table
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.lab.reproduce.tasks import (
     check_tasks,

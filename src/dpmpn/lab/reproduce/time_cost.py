@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.errors import Stopped
-from dpmpn.lab.figures.markdown import table
+from dpmpn.lab.figures import table
 from dpmpn.lab.reproduce.analysis import DATASETS, chosen_dataset, draw_line, run_label
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.lab.reproduce.variations import (
@@ -185,7 +185,7 @@ def _row(result: Result) -> dict[str, Any]:
 
 
 def _plot(results: Sequence[Result]) -> "Figure":
-    from dpmpn.lab.figures.plots import COLOURS, MARKERS, new_figure
+    from dpmpn.lab.figures import COLOURS, MARKERS, new_figure
 
     figure, panels = new_figure(9, 5.8, 2, 3, sharey=True)
     standard = next(result for result in results if result["varied"] is None)["settings"]

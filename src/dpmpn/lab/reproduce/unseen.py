@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
 from dpmpn.evaluate.metrics import TITLES
-from dpmpn.lab.figures.markdown import mean_std, table
+from dpmpn.lab.figures import mean_std, table
 from dpmpn.lab.reproduce.analysis import DATASETS, scores_of
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
 from dpmpn.lab.reproduce.planning import (

@@ -90,7 +90,7 @@ def values_told() -> str:
 
 def draw_setting(axes: "Axes", key: str, values: Sequence[int], standard: int | None) -> None:
     """Label an axis with a setting's name and its values, and mark the standard one."""
-    from dpmpn.lab.figures.plots import COLOURS
+    from dpmpn.lab.figures import COLOURS
 
     axes.set_xlabel(key)
     if key != "n_steps_in_agnn":  # the others are doubled from value to value

@@ -53,7 +53,7 @@ def source_names() -> dict[str, str]:
 
 @cache
 def _file() -> dict[str, Any]:
-    return tomllib.loads((resources.files("dpmpn.lab.figures") / _FILE).read_text("utf-8"))
+    return tomllib.loads((resources.files("dpmpn.lab") / _FILE).read_text("utf-8"))
 
 
 def _row(values: dict[str, Any]) -> PublishedRow:

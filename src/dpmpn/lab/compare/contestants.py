@@ -1,25 +1,58 @@
-"""This project's own models as contestants: the same engine and optimiser as `dpmpn train`, batch by batch."""
+"""Who takes part in a comparison: what is asked of every model, this project's own ones, and all of them by name."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from torch import Tensor
 
-from dpmpn.config import Config
+from dpmpn.config import Config, to_dict
 from dpmpn.data.dataset import Dataset
 from dpmpn.engine.engine import Engine
-from dpmpn.errors import RunError
-from dpmpn.evaluate.evaluator import rank_queries
+from dpmpn.errors import ConfigError, RunError
+from dpmpn.evaluate.evaluator import Tick, rank_queries
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import Ranks
-from dpmpn.lab.compare.contestant import Tick
+from dpmpn.lab.compare.embedding import EMBEDDING_MODELS, EmbeddingModel
+from dpmpn.suitable_config import suitable_config
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.failed_batch import is_division_by_zero, is_finite
 from dpmpn.train.optimiser import Adam
 from dpmpn.train.placing import placed_network
 from dpmpn.train.schedule import learning_rate_factor
+
+
+class Contestant(Protocol):
+    """A model that can be trained batch by batch and asked for ranks at any time."""
+
+    @property
+    def n_parameters(self) -> int:
+        """Trainable numbers."""
+
+    @property
+    def epoch_queries(self) -> int:
+        """Training queries of an epoch."""
+
+    def train_batch(self) -> int:
+        """Learn from the next batch; how many queries it had."""
+
+    def rank(self, queries: np.ndarray, known: KnownAnswers, progress: Tick) -> Ranks:
+        """Filtered ranks of the targets of queries (head, relation, target), in their order."""
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of everything that was learnt."""
+
+    def restore(self, weights: dict[str, Tensor]) -> None:
+        """Go back to a copy of the weights."""
+
+    def cpu_seconds(self) -> float:
+        """Processor time used so far, that of helping processes included."""
+
+    def close(self) -> None:
+        """Let go of what the machine lent: processes, threads."""
 
 
 class OwnModel:
@@ -108,3 +141,65 @@ class OwnModel:
         return RunError(
             f"{what} after {self.position:,} queries: the weights have run away; try another --seed"
         )
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A model by name: how it is shown, what it is trained with and how it is made."""
+
+    name: str
+    label: str
+    is_own: bool
+    settings: dict[str, Any]
+    make: Callable[[], Contestant]
+
+
+OWN_MODELS = {"dpmpn": ("DPMPN", "paper"), "strong": ("dpmpn strong", "strong")}
+"""This project's models, which always take part: how each is shown, and the model it is."""
+
+
+def embedding_label(name: str) -> str:
+    """How an embedding model is called in tables."""
+    return EMBEDDING_MODELS[name].pykeen_model + ("-N3" if name.endswith("-n3") else "")
+
+
+def chosen_models(names: Sequence[str]) -> list[str]:
+    """The embedding models of a list, each once; refuse unknown names."""
+    chosen = list(dict.fromkeys(name.strip().lower() for name in names if name.strip()))
+    for name in chosen:
+        if name not in EMBEDDING_MODELS and name not in OWN_MODELS:
+            known = ", ".join(EMBEDDING_MODELS)
+            raise ConfigError(f"unknown model '{name}' in --models; there are {known}")
+    return [name for name in chosen if name in EMBEDDING_MODELS]
+
+
+def entrants(
+    dataset: Dataset, names: Sequence[str], seed: int, threads: int, budget_minutes: float
+) -> list[Entrant]:
+    """All that take part."""
+    own = []
+    for name, (label, kind) in OWN_MODELS.items():
+        config = suitable_config(dataset, kind)[0].replace(seed=seed, threads=threads)
+        own.append(_own(name, label, dataset, config, budget_minutes))
+    return [*own, *(_embedding(name, dataset, seed, threads) for name in chosen_models(names))]
+
+
+def _own(name: str, label: str, dataset: Dataset, config: Config, budget_minutes: float) -> Entrant:
+    def make() -> Contestant:
+
+        return OwnModel(dataset, config, 60 * budget_minutes)
+
+    settings = to_dict(config)
+    for key in ("n_epochs", "validate_every_queries", "validation_queries", "patience"):
+        del settings["training"][key]  # the budget and its validations stand in their place
+    return Entrant(name, label, True, settings, make)
+
+
+def _embedding(name: str, dataset: Dataset, seed: int, threads: int) -> Entrant:
+    settings = EMBEDDING_MODELS[name].suited_to(dataset.name, dataset.graph.n_entities)
+
+    def make() -> Contestant:
+        return EmbeddingModel(dataset, settings, seed, threads)
+
+    told = {key: value for key, value in asdict(settings).items() if key not in ("on_small", "published_n3")}
+    return Entrant(name, embedding_label(name), False, told, make)

@@ -1,14 +1,32 @@
-"""How plots look and are saved: the same figure is the same file."""
+"""Tables and plots for readers, the way the paper prints them; the same figure is the same file."""
 
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
 from dpmpn.errors import RunError
 from dpmpn.files import write_whole
+from dpmpn.wording import percentage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[str] = ()) -> str:
+    """A table; all columns but the first and those of `words` hold numbers, which stand to the right."""
+    bars = ["---", *("---" if column in words else "--:" for column in columns[1:])]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (columns, bars, *rows)) + "\n"
+
+
+def mean_std(fractions: Sequence[float]) -> str:
+    """Mean (standard deviation) in percent, as in the paper: 48.2 (.5); the mean alone where there is one value."""
+    if len(fractions) == 1:
+        return percentage(fractions[0])
+    spread = f"{100 * stdev(fractions):.1f}"
+    return f"{percentage(mean(fractions))} ({spread.removeprefix('0')})"
+
 
 # Okabe and Ito's colours, which colour-blind readers tell apart; the dark ones first.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a8a8a")

@@ -1,1 +1,0 @@
-"""Figures for readers: tables, plots, and what others published."""
