@@ -7,7 +7,7 @@ from small_reasoning import explained
 import dpmpn
 from dpmpn.models.strong.network import asked_relations
 from dpmpn.models.strong.reference import profile_features
-from dpmpn.render.page_parts import answer_told
+from dpmpn.render.page import verdict
 
 FACTS = [
     *(("hub", "likes", f"leaf{i}") for i in range(6)),
@@ -47,5 +47,5 @@ def test_without_a_trace_or_in_the_papers_model_there_is_none(reasoner: dpmpn.Re
 
 @pytest.mark.parametrize(("prior", "told"), [(0.25, "it had 25%."), (0.0004, "it had 0.04%.")])
 def test_the_page_says_it(prior: float, told: str) -> None:
-    assert f"Before any step, without any path, {told}" in answer_told(explained(prior=prior))
-    assert "Before any step" not in answer_told(explained())
+    assert f"Before any step, without any path, {told}" in verdict(explained(prior=prior))
+    assert "Before any step" not in verdict(explained())

@@ -11,10 +11,8 @@ from reasoning import SERBIA, explained
 from dpmpn.explain.reason import Rival, WhyNotData
 from dpmpn.explain.subgraph import Subgraph
 from dpmpn.render.explanation import Explanation
-from dpmpn.render.fragment import draw_fragment
-from dpmpn.render.page import draw_page
-from dpmpn.render.page_parts import caption_of_full
-from dpmpn.render.steps_told import told_steps
+from dpmpn.render.page import draw_fragment, draw_page
+from dpmpn.render.page_text import full_caption, step_texts
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
 CHROMIUM = shutil.which("chromium")
@@ -98,7 +96,7 @@ def opened(browser: sync_api.Browser, tmp_path: Path) -> Iterator[Open]:
 
 @needs_chromium
 def test_the_slider_goes_through_the_steps_by_keyboard(opened: Open) -> None:
-    page, steps = opened(), told_steps(explained())
+    page, steps = opened(), step_texts(explained())
     assert "All steps at once" in page.told()
     page.locator("#step").focus()
     for t in range(4):
@@ -276,7 +274,7 @@ def test_without_scripts_picture_paths_and_steps_are_there(opened: Open) -> None
     assert page.locator("figure[data-view=pruned] .node").count() == 4
     assert page.locator("figure").first.is_visible()
     assert "Kosovo" in page.locator("#paths").inner_text()
-    assert page.locator(".steps li").all_inner_texts() == told_steps(explained())
+    assert page.locator(".steps li").all_inner_texts() == step_texts(explained())
     assert not page.locator(".controls").is_visible()
 
 
@@ -302,7 +300,7 @@ def test_an_answer_at_which_attention_stayed_has_a_page_too(opened: Open) -> Non
 
 
 def test_the_words_of_a_step_say_where_attention_is_and_what_the_answer_has() -> None:
-    first, second, third, last = told_steps(explained())
+    first, second, third, last = step_texts(explained())
     assert first == "Start: all of the attention is at Serbia, which the question is about."
     assert second == (
         "Step 1: 50% of the attention is at Kosovo, 30% at Hungary and 20% at Serbia. The strongest flow, 50%, "
@@ -337,8 +335,8 @@ def test_what_shares_a_label_is_told_apart_by_identifiers() -> None:
 def test_the_caption_of_all_that_was_attended_says_how_many_edges_are_drawn() -> None:
     explanation = explained()
     n_edges = len(explanation.full.edges)
-    assert caption_of_full(explanation, n_edges).endswith("consecutive steps.")
-    assert caption_of_full(explanation, n_edges - 1).endswith(
+    assert full_caption(explanation.full, n_edges).endswith("consecutive steps.")
+    assert full_caption(explanation.full, n_edges - 1).endswith(
         f"Of the {n_edges} edges {n_edges - 1} are drawn."
     )
 

@@ -41,10 +41,15 @@ class Subgraph:
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
 
+    def ends(self, edge: Edge) -> tuple[Node, Node]:
+        """The head and the tail of the fact that an edge stands for."""
+        source, target = self.nodes[edge.source], self.nodes[edge.target]
+        return (target, source) if edge.inverse else (source, target)
+
     def fact(self, edge: Edge) -> Fact:
         """The names of the fact that an edge stands for."""
-        source, target = self.nodes[edge.source].name, self.nodes[edge.target].name
-        return (target, edge.relation, source) if edge.inverse else (source, edge.relation, target)
+        head, tail = self.ends(edge)
+        return head.name, edge.relation, tail.name
 
     @property
     def facts(self) -> tuple[Fact, ...]:

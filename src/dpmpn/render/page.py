@@ -1,46 +1,270 @@
-"""The page: one HTML file that plays the reasoning from t = 0 to T, without any other file and without network."""
+"""The page: one HTML file that plays the reasoning without network, and the piece of it that the explorer shows."""
 
 import base64
 import hashlib
 import json
 import re
 from collections.abc import Sequence
-from html import escape
-from typing import Any
+from copy import copy
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from dpmpn.explain.explanation import ExplanationData
+from dpmpn.explain.paths import PathGroup
 from dpmpn.explain.reason import WhyNotData
-from dpmpn.render.fragment import draw_fragment, filled, part, told_apart
-from dpmpn.render.names import plain
-from dpmpn.render.page_parts import answer_told, question_told
+from dpmpn.explain.subgraph import Subgraph
+from dpmpn.render.colours import ANSWER, HEAD, LITTLE, OUTLINE, node_colour
+from dpmpn.render.layout import Layout, lay_out_full, lay_out_pruned
+from dpmpn.render.markup import FONTS
+from dpmpn.render.names import DisplayNames, plain, renamed
+from dpmpn.render.page_text import fact_text, full_caption, overview, pruned_caption, step_texts
+from dpmpn.render.panel import Panel, draw_subgraph
+from dpmpn.render.why_not_text import why_not_text
+from dpmpn.wording import counted, percent, small_percent
+
+_HOW_TO_PLAY = "Press Play, or move the slider, to follow it step by step."
+_SHOWN_PATHS = 8
+_HEIGHT = 0.62  # of a picture, for its width
+_ROOM = 1500.0  # for each node of the full subgraph
+_MOST_LINES = 400  # of a picture: more can be neither distinguished nor drawn quickly
+_MOST_LINE_LABELS = 30  # the others are shown when a pointer rests on them
+_MORE_LABELS = 20  # of nodes in the full picture that did not lead to the answer
+
+
+class Fragment(NamedTuple):
+    """HTML, in which all names are escaped, and what `player.js` shows in it."""
+
+    html: str
+    data: dict[str, Any]
+
+
+class _Figure(NamedTuple):
+    view: str
+    title: str
+    panel: Panel
+    caption: str
 
 
 def draw_page(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) -> str:
     """The explanation as the text of an HTML file; with `why_not` it says where others lost their attention."""
-    explanation = told_apart(explanation)
-    css = part("player.css") + part("page.css")
-    script = part("player.js") + part("page.js")
-    html, data = draw_fragment(explanation, why_not)
-    return filled(
-        part("page.html"),
-        {
-            "policy": _policy(css, script),
-            "css": css,
-            "script": script,
-            "title": escape(plain(f"{explanation.question} {explanation.answer.label}")),
-            "question": question_told(explanation.question),
-            "answer": f"<bdi>{escape(plain(explanation.answer.label))}</bdi>",
-            "verdict": answer_told(explanation),
-            "reasoning": html,
-            "data": _embedded(data),
-        },
+    explanation = _with_display_names(explanation)
+    css, script = (
+        Markup(_part(f"player.{suffix}") + _part(f"page.{suffix}"))  # files of this package
+        for suffix in ("css", "js")
     )
+    html, data = _fragment(explanation, why_not, with_full=True)
+    page = _rendered(
+        "page.html",
+        policy=_policy(css, script),
+        css=css,
+        script=script,
+        question=explanation.question,
+        answer=explanation.answer,
+        verdict=verdict(explanation),
+        reasoning=html,
+        data=_embedded(data),
+    )
+    return str(page)
 
 
-def _embedded(data: dict[str, Any]) -> str:
+def draw_fragment(
+    explanation: ExplanationData, why_not: Sequence[WhyNotData] = (), with_full: bool = True
+) -> Fragment:
+    """Pictures, controls, paths, steps and tables; without the full picture it takes about half the time."""
+    html, data = _fragment(_with_display_names(explanation), why_not, with_full)
+    return Fragment(str(html), data)
+
+
+def verdict(explanation: ExplanationData) -> Markup:
+    """How sure the answer is, and was before any step, and who else states it, in HTML."""
+    return _rendered("verdict.html", answer=explanation.answer, prior=explanation.prior)
+
+
+def _with_display_names(explanation: ExplanationData) -> ExplanationData:
+    """The explanation with identifiers in all labels that two of its entities or two of its relations share."""
+    question, answer = explanation.question, explanation.answer
+    names = DisplayNames.of(explanation.full, question)
+    head, relation = names.entity(question.head), names.relation(question.relation)
+    shown = copy(explanation)  # with all that was computed already
+    shown.__dict__.update(
+        question=replace(question, head_label=head, relation_label=relation),
+        answer=replace(answer, label=names.entity(answer.answer)),
+        full=renamed(explanation.full, names),
+        pruned=renamed(explanation.pruned, names),
+    )
+    return shown
+
+
+def _fragment(
+    explanation: ExplanationData, why_not: Sequence[WhyNotData], with_full: bool
+) -> tuple[Markup, dict[str, Any]]:
+    full, pruned, n_steps = explanation.full, explanation.pruned, explanation.n_steps
+    groups, steps = explanation.path_groups, step_texts(explanation)
+    colours = [node_colour(1.0, t / n_steps) for t in range(n_steps + 1)]
+    relations = list(dict.fromkeys(edge.relation_label for edge in (*pruned.edges, *full.edges)))
+    small = _small_layout(explanation)
+    figures, views = [_pruned(explanation, small)], {"pruned": _view(pruned, groups, relations, small)}
+    if with_full:  # what led to the answer stays in its place
+        ends = explanation.question.head, explanation.answer.answer
+        large = lay_out_full(full, pruned, small, *ends, small.width)
+        figures.append(_full(explanation, large))
+        views["full"] = _view(full, groups, relations, large)
+    html = _rendered(
+        "reasoning.html",
+        figures=figures,
+        fonts=FONTS,
+        n_steps=n_steps,
+        overview=overview(explanation),
+        colours=colours,
+        answer=explanation.answer,
+        kept_share=explanation.kept_share,
+        paths=[(group.share, _facts(pruned, group)) for group in groups if explanation.key_facts],
+        why_not=[(why.label, why_not_text(why)) for why in why_not],
+        steps=steps,
+        nodes=sorted(pruned.nodes, key=lambda node: -max(node.attention)),
+        edges=[
+            (fact_text(pruned, edge), edge.flow, pruned.nodes[edge.source].label)
+            for edge in sorted(pruned.edges, key=lambda edge: -sum(edge.share))
+        ],
+        times=[f"t = {t}" for t in range(n_steps + 1)],
+        step_names=[f"step {t}" for t in range(1, n_steps + 1)],
+    )
+    data = {
+        "steps": n_steps,
+        "overview": f"{overview(explanation)} {_HOW_TO_PLAY}",
+        "told": steps,
+        "colours": colours,
+        "relations": [plain(relation) for relation in relations],
+        "views": views,
+    }
+    return html, data
+
+
+def _view(
+    subgraph: Subgraph, groups: Sequence[PathGroup], relations: list[str], layout: Layout
+) -> dict[str, Any]:
+    numbers = {relation: at for at, relation in enumerate(relations)}
+    return {
+        "head": layout.head,
+        "answer": layout.answer,
+        "nodes": [
+            {"name": plain(node.name), "label": plain(node.label), "attention": _short(node.attention)}
+            for node in subgraph.nodes
+        ],
+        "edges": [  # source, target, relation, whether inverse, flow at each step: many, so without names
+            [edge.source, edge.target, numbers[edge.relation_label], int(edge.inverse), *_short(edge.flow)]
+            for edge in subgraph.edges
+        ],
+        "paths": _edges_of_groups(subgraph, groups),
+    }
+
+
+def _edges_of_groups(subgraph: Subgraph, groups: Sequence[PathGroup]) -> list[list[int]]:
+    """For each group of paths the indices of its edges; attention went in the direction of the paths."""
+    index = {
+        (subgraph.nodes[edge.source].name, subgraph.fact(edge)): at for at, edge in enumerate(subgraph.edges)
+    }
+    hops = (
+        [(source, fact) for source, hop in zip(group.entities, group.hops, strict=False) for fact in hop]
+        for group in groups
+    )
+    return [[index[hop] for hop in each if hop in index] for each in hops]
+
+
+def _short(amounts: tuple[float, ...]) -> list[float]:
+    return [float(f"{amount:.5g}") if amount >= 5e-5 else 0 for amount in amounts]
+
+
+def _facts(pruned: Subgraph, group: PathGroup) -> list[tuple[str, str, str, bool]]:
+    """The labels of a group's facts; one that holds both ways is written once, and that is said."""
+    entities = {node.name: node.label for node in pruned.nodes}
+    relations = {edge.relation: edge.relation_label for edge in pruned.edges}
+    return [
+        (entities[head], relations[relation], entities[tail], (tail, relation, head) in hop[at + 1 :])
+        for hop in group.hops
+        for at, (head, relation, tail) in enumerate(hop)
+        if (tail, relation, head) not in hop[:at]
+    ]
+
+
+def _small_layout(explanation: ExplanationData) -> Layout:
+    """Of the pruned subgraph, in a field that grows with what has to stand in it, here or in the full one."""
+    full, pruned = explanation.full, explanation.pruned
+    width = 640.0 + 10.0 * min(40, len(pruned.nodes))
+    height = width * _HEIGHT
+    least = min(height, len(full.nodes) * _ROOM / width)
+    ends = explanation.question.head, explanation.answer.answer
+    # Where there are so many lines that only some can have labels, no room is left for those.
+    n_lines = len({frozenset((edge.source, edge.target)) for edge in pruned.edges})
+    return lay_out_pruned(pruned, *ends, width, height, least, keyed=n_lines > _MOST_LINE_LABELS)
+
+
+def _pruned(explanation: ExplanationData, layout: Layout) -> _Figure:
+    shares = [sum(edge.share) for edge in explanation.pruned.edges]
+    labels = _MOST_LINES, _MOST_LINE_LABELS
+    panel = draw_subgraph(explanation.pruned, layout, shares, most_lines=_MOST_LINES, most_labels=labels)
+    return _Figure("pruned", "What led to the answer", panel, pruned_caption(explanation))
+
+
+def _full(explanation: ExplanationData, layout: Layout) -> _Figure:
+    full, pruned = explanation.full, explanation.pruned
+    flows, labels = [sum(edge.flow) for edge in full.edges], (len(pruned.nodes) + _MORE_LABELS, 0)
+    panel = draw_subgraph(full, layout, flows, most_lines=_MOST_LINES, most_labels=labels, kept=pruned)
+    return _Figure("full", "All that was attended", panel, full_caption(full, panel.shown_edges))
+
+
+def _rendered(template: str, **values: Any) -> Markup:
+    return Markup(_templates().get_template(template).render(values))
+
+
+@cache
+def _templates() -> Environment:
+    """The templates of pages, which escape whatever is no markup already."""
+    templates = Environment(
+        loader=PackageLoader("dpmpn.render", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters |= {
+        "counted": counted,
+        "name": _name,
+        "percent": percent,
+        "plain": plain,
+        "short": lambda number: f"{number:g}",
+        "small_percent": small_percent,
+    }
+    templates.globals |= {
+        "HEAD": HEAD,
+        "ANSWER": ANSWER,
+        "LITTLE": LITTLE,
+        "OUTLINE": OUTLINE,
+        "SHOWN_PATHS": _SHOWN_PATHS,
+    }
+    return templates
+
+
+def _name(name: str) -> Markup:
+    """A name; a long one may be broken where its parts meet."""
+    parts = re.split(r"(?<=[^_/][_/])(?=[^_/])|(?=\.\D)", plain(name))
+    return Markup("<bdi>{}</bdi>").format(Markup("<wbr>").join(parts))
+
+
+def _part(name: str) -> str:
+    """A file that pages are made of."""
+    return (files("dpmpn.render") / "page" / name).read_text(encoding="utf-8")
+
+
+def _embedded(data: dict[str, Any]) -> Markup:
     """Data as JSON that ends no script element, whatever the names hold."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return Markup(re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def _policy(css: str, script: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmpn.explain.subgraph import Subgraph
+from dpmpn.explain.subgraph import Edge, Subgraph
 from dpmpn.render.bundles import Bundle, bundled
 from dpmpn.render.colours import (
     ANSWER,
@@ -229,7 +229,7 @@ def _line(subgraph: Subgraph, line: Bundle, curve: Course, part: float, is_stron
     points = [curve.start, curve.control, curve.end]
     (x0, y0), (x1, y1), (x2, y2) = ((number(x), number(y)) for x, y in points)
     parts = [
-        title("; ".join(_told(subgraph, at) for at in line.edges)),
+        title("; ".join(_fact_title(subgraph, subgraph.edges[at]) for at in line.edges)),
         element(
             "path",
             class_="line",
@@ -251,10 +251,8 @@ def _places(line: Bundle) -> str:
     return " ".join(map(str, line.edges))
 
 
-def _told(subgraph: Subgraph, at: int) -> str:
-    edge = subgraph.edges[at]
-    ends = subgraph.nodes[edge.source], subgraph.nodes[edge.target]
-    head, tail = reversed(ends) if edge.inverse else ends
+def _fact_title(subgraph: Subgraph, edge: Edge) -> str:
+    head, tail = subgraph.ends(edge)
     return f"{head.label or head.name} · {edge.relation_label} · {tail.label or tail.name}"
 
 
@@ -281,8 +279,8 @@ def _disc(subgraph: Subgraph, layout: Layout, at: int, strength: float) -> str:
     )
     if at == layout.head == layout.answer:
         shapes += element("circle", cx=disc.x, cy=disc.y, r=disc.radius * 0.55, fill=ANSWER)
-    told = title(f"{role}{with_identifier(node)}; attention at most {peak:.1%}")
-    return element("g", told + shapes, class_="node", data_node=str(at))
+    about = title(f"{role}{with_identifier(node)}; attention at most {peak:.1%}")
+    return element("g", about + shapes, class_="node", data_node=str(at))
 
 
 def _outline(disc: Disc) -> float:

@@ -17,8 +17,7 @@ def pictured(asked: QueryResult, answer: int | None, full: bool) -> dict[str, An
 def picture_of(explanation: "Explanation", full: bool) -> dict[str, Any]:
     """The picture of an explanation; in its HTML all names are escaped."""
     from dpmpn.render.formats import FORMATS
-    from dpmpn.render.fragment import draw_fragment
-    from dpmpn.render.page_parts import answer_told
+    from dpmpn.render.page import draw_fragment, verdict
 
     html, data = draw_fragment(explanation, with_full=full)
     names = explanation.graph.entities
@@ -26,7 +25,7 @@ def picture_of(explanation: "Explanation", full: bool) -> dict[str, Any]:
     return {
         "answer": {"name": explanation.answer.answer, "label": explanation.answer.label},
         "description": names.describe(names.id(explanation.answer.answer)),
-        "verdict": answer_told(explanation),
+        "verdict": verdict(explanation),
         "html": html,
         "data": data,
         "files": [format.suffix for format in FORMATS.values()],

@@ -1,41 +1,56 @@
-"""What happened at each step of the reasoning, in words."""
+"""The sentences of the page: what pictures show, and what happened at each step of the reasoning."""
 
 from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.subgraph import Edge, Node, Subgraph
 from dpmpn.render.names import plain
-from dpmpn.wording import percent
+from dpmpn.wording import counted, listed, percent
 
 _SHOWN_NODES = 3
 _WORTH_SAYING = 0.005  # parts below are not
 
 
-def told_steps(explanation: ExplanationData) -> list[str]:
-    """A few sentences for each time t = 0 ... T."""
-    return [_beginning(explanation)] + [_told(explanation, t) for t in range(1, explanation.n_steps + 1)]
+def pruned_caption(explanation: ExplanationData) -> str:
+    """What the pruned subgraph is."""
+    entities = counted(len(explanation.pruned.nodes), "entity", "entities")
+    return (
+        f"{entities} and {counted(len(explanation.key_facts), 'fact')}: they carried "
+        f"{percent(explanation.kept_share)} of the attention that ended at the answer."
+    )
 
 
-def told_overview(explanation: ExplanationData) -> str:
+def full_caption(full: Subgraph, n_shown: int) -> str:
+    """What the full subgraph is, and how many of its edges are drawn."""
+    caption = (
+        f"{counted(len(full.nodes), 'entity', 'entities')} and {counted(len(full.facts), 'fact')}: all that the "
+        "model attended from, and the edges between consecutive steps."
+    )
+    n_edges = len(full.edges)
+    return caption if n_shown >= n_edges else f"{caption} Of the {n_edges:,} edges {n_shown:,} are drawn."
+
+
+def overview(explanation: ExplanationData) -> str:
     """What all steps did together."""
     head, answer = plain(explanation.question.head_label), plain(explanation.answer.label)
-    steps = "1 step" if explanation.n_steps == 1 else f"{explanation.n_steps} steps"
-    ended = percent(explanation.answer.probability)
+    steps, ended = counted(explanation.n_steps, "step"), percent(explanation.answer.probability)
     if explanation.question.head == explanation.answer.answer:
         return f"All steps at once: after {steps}, {ended} of the attention was at {head}, where it began."
     return f"All steps at once: the attention began at {head}; after {steps}, {ended} of it was at {answer}."
 
 
-def fact_told(subgraph: Subgraph, edge: Edge) -> str:
+def fact_text(subgraph: Subgraph, edge: Edge) -> str:
     """The fact an edge stands for, as a sentence of labels."""
-    ends = subgraph.nodes[edge.source], subgraph.nodes[edge.target]
-    head, tail = reversed(ends) if edge.inverse else ends
+    head, tail = subgraph.ends(edge)
     return f"{plain(head.label)} {plain(edge.relation_label)} {plain(tail.label)}"
 
 
-def _beginning(explanation: ExplanationData) -> str:
-    return f"Start: all of the attention is at {plain(explanation.question.head_label)}, which the question is about."
+def step_texts(explanation: ExplanationData) -> list[str]:
+    """A few sentences for each time t = 0 ... T."""
+    head = plain(explanation.question.head_label)
+    start = f"Start: all of the attention is at {head}, which the question is about."
+    return [start, *(_step(explanation, t) for t in range(1, explanation.n_steps + 1))]
 
 
-def _told(explanation: ExplanationData, t: int) -> str:
+def _step(explanation: ExplanationData, t: int) -> str:
     full, last = explanation.full, explanation.n_steps
     answer = next(node for node in full.nodes if node.name == explanation.answer.answer)
     sentences = [f"Step {t}{', the last' if t == last else ''}: {_where(full.nodes, answer, t)}."]
@@ -43,9 +58,8 @@ def _told(explanation: ExplanationData, t: int) -> str:
         strongest = max(full.edges, key=lambda edge: edge.flow[t - 1])
         if strongest.flow[t - 1] >= _WORTH_SAYING:
             flow, source = percent(strongest.flow[t - 1]), plain(full.nodes[strongest.source].label)
-            sentences.append(
-                f"The strongest flow, {flow}, came from {source} along “{fact_told(full, strongest)}”."
-            )
+            fact = fact_text(full, strongest)
+            sentences.append(f"The strongest flow, {flow}, came from {source} along “{fact}”.")
     waited = sum(node.waited[t - 1] for node in full.nodes)
     if waited >= _WORTH_SAYING:
         sentences.append(f"{percent(waited)} stayed where it was.")
@@ -56,12 +70,13 @@ def _where(nodes: tuple[Node, ...], answer: Node, t: int) -> str:
     """Where most of the attention is."""
     order = sorted(nodes, key=lambda node: -node.attention[t])
     shown = [node for node in order[:_SHOWN_NODES] if node.attention[t] >= _WORTH_SAYING] or order[:1]
-    first, *others = [
+    first, *others = (
         (percent(node.attention[t]), plain(node.label) + (" (the answer)" if node is answer else ""))
         for node in shown
-    ]
-    parts = [f"{first[0]} of the attention is at {first[1]}", *(f"{part} at {name}" for part, name in others)]
-    return ", ".join(parts[:-1]) + " and " + parts[-1] if others else parts[0]
+    )
+    return listed(
+        [f"{first[0]} of the attention is at {first[1]}", *(f"{part} at {name}" for part, name in others)]
+    )
 
 
 def _arrived(answer: Node, t: int, last: int) -> str:
