@@ -24,7 +24,6 @@ from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
 from dpmpn.explain.paths import Path as FactPath
 from dpmpn.explain.paths import named_fact, named_paths, strongest_walks
 from dpmpn.explain_eval.evidence import Evidence
-from dpmpn.explain_eval.shortest import ShortestPaths
 from dpmpn.files import write_whole
 from dpmpn.render.explanation import Explanation
 
@@ -64,14 +63,12 @@ def kept(paths: list[FactPath], enough: float, least: float) -> list[FactPath]:
     ]
 
 
-def evidence_for(
-    explanation: Explanation, shortest: ShortestPaths, random: np.random.Generator
-) -> Iterator[tuple[str, Found]]:
+def evidence_for(explanation: Explanation, random: np.random.Generator) -> Iterator[tuple[str, Found]]:
     """What each way to explain an answer names as its reasons."""
     graph = explanation.graph
     yield "key facts", {key.fact: key.share for key in explanation.key_facts}
     yield "strongest path", facts_of(list(explanation.paths[:1]))
-    evidence = Evidence(explanation, shortest, KEPT_PATHS, KEPT_SHARE, random)
+    evidence = Evidence(explanation, KEPT_PATHS, KEPT_SHARE, random)
     for kind in ("shortest", "random"):  # as many facts as the explanation has
         yield f"{kind} facts", {named_fact(graph, fact): 1.0 for fact in evidence.facts(kind)}
     yield "full subgraph", dict.fromkeys(explanation.full.facts, 1.0)
@@ -92,13 +89,13 @@ def explained(reasoner: dpmpn.Reasoner, planted: PlantedRules) -> list[tuple[Fac
 
 
 def measured(
-    planted: PlantedRules, explanations: list[tuple[Fact, str, Explanation]], shortest: ShortestPaths
+    planted: PlantedRules, explanations: list[tuple[Fact, str, Explanation]]
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Mean precision, precision by share, recall and number of facts: for each way, of each rule and of all."""
     random = np.random.default_rng(0)
     rows: dict[str, dict[str, list[tuple[float, ...]]]] = defaultdict(lambda: defaultdict(list))
     for fact, _, explanation in explanations:
-        for way, found in evidence_for(explanation, shortest, random):
+        for way, found in evidence_for(explanation, random):
             precision, recall = planted.judge(fact, found)
             row = (precision, planted.right_share(fact, found), recall, float(len(found)))
             for rule in ("all", fact[1]):
@@ -162,7 +159,7 @@ def run(settings: dict[str, Any], n_families: int, derived_in_graph: bool) -> di
         "hits_at_1": answered(reasoner, "test"),
         "questions": 2 * len(planted.splits["test"]),
         "explained": len(explanations),  # attention did not reach the others' answers
-        "evidence": measured(planted, explanations, ShortestPaths(reasoner.graph)),
+        "evidence": measured(planted, explanations),
         "roundabout": roundabout(planted, explanations),
     }
 

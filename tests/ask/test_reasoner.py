@@ -13,7 +13,7 @@ from dpmpn.data.leakage import joined_pairs
 from dpmpn.explain.paths import fact_labels
 from dpmpn.suitable_config import suitable_config
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 TINY = dict(
     n_dims=6, n_dims_att=4, n_steps_in_agnn=3, n_steps_in_ignn=1, batch_size=10, threads=1, n_epochs=1
 )

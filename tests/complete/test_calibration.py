@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmpn
-from dpmpn.complete.calibration import Calibration, Predictions, calibrate
-from dpmpn.complete.curve import fit_curve, wilson
+from dpmpn.complete.calibration import Calibration, Predictions, calibrate, fit_curve
 from dpmpn.complete.measure import FILE, calibration_of, measure
 from dpmpn.complete.questions import Asking
 from dpmpn.complete.reliability import expected_error
@@ -140,12 +139,6 @@ def test_relations_that_are_right_more_often_get_a_curve_of_their_own() -> None:
     low, high = found.interval(ones, np.array([0, 1]), zeros)
     assert (low < right_of / of).all()
     assert (right_of / of < high).all()
-
-
-def test_wilson_interval() -> None:
-    low, high = wilson(np.array([0.0, 0.5, 1.0]), np.array([10.0, 10.0, 10.0]))
-    np.testing.assert_allclose(low, [0, 0.2366, 0.7225], atol=1e-4)
-    np.testing.assert_allclose(high, [0.2775, 0.7634, 1], atol=1e-4)
 
 
 def test_expected_error_by_hand() -> None:

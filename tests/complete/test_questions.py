@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmpn
-from dpmpn.complete.kinds import Kinds
-from dpmpn.complete.questions import GROUPS, Asking, Questions
+from dpmpn.complete.questions import GROUPS, Asking, EntityRelations, Questions
 from dpmpn.errors import ConfigError, DataError, UnknownName
 
 
@@ -137,7 +136,7 @@ def test_refused_ways_of_asking() -> None:
 
 def test_shares_count_entities_that_have_both() -> None:
     dataset = dpmpn.dataset_from_tuples([("a", "r", "x"), ("a", "s", "x"), ("b", "s", "x"), ("a", "r", "y")])
-    kinds = Kinds.of(dataset, ())
+    kinds = EntityRelations.of(dataset, ())
     assert kinds.shares(0).tolist()[:2] == [1.0, 0.5]  # r: a; s: a and b, of which a has r
     assert kinds.share_with_several(0) == 1.0
     assert kinds.share_with_several(1) == 0.0

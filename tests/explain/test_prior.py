@@ -33,7 +33,7 @@ def test_each_answer_has_its_own_prior_also_when_asked_together(reasoner: dpmpn.
     for asked, prior in zip(reasoner.ask(questions), expected, strict=True):
         assert len(asked.nodes) > 2 and len(set(prior[asked.nodes])) > 1
         for kept in (asked, asked.alone()):
-            found = [kept.explain(graph.entities.name(int(node))).prior for node in asked.nodes]
+            found = [kept.explain(int(node)).prior for node in asked.nodes]
             assert found == pytest.approx(prior[asked.nodes], rel=1e-4)
 
 

@@ -61,7 +61,7 @@ def _question(
     trace: ReasoningTrace,
 ) -> QueryResult:
     asked = int(trace.heads[0]), int(trace.relations[0]), False
-    return QueryResult(graph, horizon, *asked, nodes, probabilities, np.zeros(len(nodes)), trace, stated={})
+    return QueryResult(graph, horizon, *asked, nodes, probabilities, np.zeros(len(nodes)), trace, known=None)
 
 
 def _step(graph: KnowledgeGraph, senders: dict[str, float], edges: Sequence[Sent], n3: int) -> TraceStep:

@@ -54,7 +54,7 @@ def random_question(seed: int, horizon: Horizon | None = None) -> tuple[Knowledg
             probabilities[order],
             np.zeros(len(order)),
             trace,
-            stated={},
+            known=None,
         ),
         horizon,
     )

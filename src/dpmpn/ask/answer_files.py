@@ -1,20 +1,18 @@
 """Asks thousands of questions from a file and writes the answers to a table; a killed run goes on where it stopped."""
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from dpmpn.ask.bulk_answers import Answerer
+from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, Answers, fingerprint
 from dpmpn.ask.parts import Parts, check_place
 from dpmpn.ask.question_files import read_queries
 from dpmpn.ask.question_names import QueryNames, look_up_names
-from dpmpn.data.dataset import SPLITS
 from dpmpn.errors import ConfigError
 from dpmpn.files import sha256_of
 
@@ -22,15 +20,17 @@ if TYPE_CHECKING:
     from dpmpn.ask.reasoner import Reasoner
 
 PART = 1024  # questions whose answers are written together: what a kill may cost
-_VERSION = 2  # of what a part holds
+_VERSION = 3  # of what a part holds
 _NO_ANSWERS = "no answers"
+_DIGITS = 6  # the seventh digit of a float32 depends on which questions are asked together
+_WHY = pl.List(pl.Struct({"facts": pl.List(pl.List(pl.String)), "share": pl.Float64}))
 
 Tick = Callable[[int, int, float], None]
 """Told how many questions were asked, how many there are, and how many were asked in a second."""
 
 
 @dataclass(frozen=True)
-class BulkReport:
+class FileReport:
     """What became of a file of questions."""
 
     questions: int
@@ -52,7 +52,7 @@ def answer_queries(
     why: bool = False,
     skip_unknown: bool = False,
     progress: Tick | None = None,
-) -> BulkReport:
+) -> FileReport:
     """Answer each question of a file as `Reasoner.predict` does, into a table of one row an answer.
 
     A question without answers has a row whose `problem` says so.
@@ -62,14 +62,9 @@ def answer_queries(
         raise ConfigError(f"'top' must be at least 1, not {top}")
     check_place(out)
     names = look_up_names(queries, reasoner.graph, skip_unknown)
-    request = {
-        "version": _VERSION,
-        "queries_sha256": sha256_of(queries),
-        "model_sha256": _fingerprint(reasoner),
-        "horizon": asdict(reasoner.engine.config.asking_horizon()),
-        "seed": reasoner.engine.config.run.seed,
-        **{"top": top, "new": new, "why": why, "skip_unknown": skip_unknown},
-    }
+    options = {"top": top, "new": new, "why": why, "skip_unknown": skip_unknown}
+    model = fingerprint(reasoner.engine, reasoner.dataset)
+    request = {"version": _VERSION, "queries_sha256": sha256_of(queries), **model, **options}
     try:
         with Parts(out, request) as parts:
             resumed = min(parts.done() * PART, names.rows)
@@ -78,7 +73,7 @@ def answer_queries(
             parts.finish(counts.of(parts.read()))
     finally:
         reasoner.engine.close()
-    return BulkReport(
+    return FileReport(
         questions=names.rows,
         answered=names.rows - counts.unknown - counts.without_answers,
         unknown=counts.unknown,
@@ -87,6 +82,85 @@ def answer_queries(
         resumed=resumed,
         seconds=time.monotonic() - began,
     )
+
+
+class Answerer:
+    """Gives the best answers to questions as rows of a table, as `Reasoner.predict` would."""
+
+    def __init__(self, reasoner: "Reasoner", top: int, new: bool, why: bool) -> None:
+        self._reasoner, self._graph = reasoner, reasoner.graph
+        self._top, self._new, self._why = top, new, why
+        entities = self._graph.entities
+        self._names = pl.Series("answer", entities.names, dtype=pl.String)
+        self._labels = entities.labels.name if entities.has_labels and entities.labels else None
+        self._schema: dict[str, Any] = {
+            "asked": pl.Int64,
+            "rank": pl.Int64,
+            "answer": pl.String,
+            **({} if self._labels is None else {"label": pl.String}),
+            "probability": pl.Float64,
+            "known": pl.Boolean,
+            "held_out": pl.String,
+            **({} if reasoner.unseen is None else {"through_unseen": pl.Float64}),
+            **({"why": _WHY} if why else {}),
+        }
+
+    def answer(
+        self, heads: np.ndarray, relations: np.ndarray, tick: Callable[[int], None] | None = None
+    ) -> pl.DataFrame:
+        """Rows of answers with the position of their question, in the order of questions and ranks.
+
+        `tick` is told how many questions were asked, each different one once.
+        """
+        keys = heads.astype(np.int64) * self._graph.n_relations + relations
+        _, first, same = np.unique(keys, return_index=True, return_inverse=True)
+        # Attention cannot leave a head without edges, and is no answer there.
+        asked = first[self._graph.degree(heads[first]) > 0]
+        found = [pl.DataFrame(schema=self._schema)]
+        for start, answers in self._reasoner.asker.batches(heads[asked], relations[asked], self._why):
+            rows = asked[start : start + len(answers.heads)]
+            found.append(self._table(rows, answers))
+            if tick is not None:
+                tick(start + len(rows))
+        questions = pl.DataFrame({"position": np.arange(len(heads)), "asked": first[same]})
+        return questions.join(pl.concat(found), on="asked", maintain_order="left_right").drop("asked")
+
+    def _table(self, rows: np.ndarray, answers: Answers) -> pl.DataFrame:
+        """The best answers to some different questions, which stand in these rows."""
+        known = self._reasoner.known
+        if self._new:
+            answers = answers[known.stated_of(answers) == NOWHERE]
+        answers = answers.best(self._top)
+        stated = known.stated_of(answers)
+        names = self._names.gather(answers.entities)
+        columns: dict[str, Any] = {
+            "asked": rows[answers.query],
+            "rank": answers.ranks,
+            "answer": names,
+            "probability": _rounded(answers.probabilities),
+            "known": stated == KNOWN,
+            "held_out": [HELD_OUT[place] or None for place in stated.tolist()],
+            "through_unseen": _rounded(answers.through_unseen),
+        }
+        if self._labels is not None:
+            columns["label"] = self._labels.gather(answers.entities).fill_null(names)
+        if self._why:
+            columns["why"] = self._paths(answers)
+        return pl.DataFrame({name: columns[name] for name in self._schema}, self._schema)
+
+    def _paths(self, answers: Answers) -> list[list[dict[str, Any]]]:
+        """The facts behind each answer, as `dpmpn predict --why --json` gives them."""
+        return [
+            [
+                {"facts": [list(fact) for fact in path.facts], "share": float(f"{path.share:.{_DIGITS}g}")}
+                for path in paths
+            ]
+            for paths in answers.paths(self._graph)
+        ]
+
+
+def _rounded(values: np.ndarray) -> pl.Series:
+    return pl.Series(values.astype(np.float64)).round_sig_figs(_DIGITS)
 
 
 def _answer_rest(
@@ -133,22 +207,3 @@ class _Counts:
             self.without_answers += without
             self.unknown += len(frame) - frame["problem"].null_count() - without
             yield frame
-
-
-def _fingerprint(reasoner: "Reasoner") -> str:
-    """A hash of all that answers depend on: weights, graph, names, labels and the facts of all splits."""
-    digest = hashlib.sha256()
-    graph = reasoner.graph
-    arrays: list[Any] = [tensor.cpu().numpy() for tensor in reasoner.engine.network.state_dict().values()]
-    arrays += [graph.offsets, graph.relations, graph.tails, graph.inverse]
-    for split in SPLITS:
-        facts = reasoner.dataset.split(split)
-        arrays += [np.array(len(facts)), facts]
-    for names in (graph.entities, graph.relation_names):
-        arrays += [names.packed.text, names.packed.offsets]
-    if graph.entities.labels is not None:
-        labels = "\n".join(label or "" for label in graph.entities.labels.name)
-        arrays.append(np.frombuffer(labels.encode(), np.uint8))
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()

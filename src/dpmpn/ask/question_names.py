@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -92,7 +93,7 @@ def _asked_id(graph: KnowledgeGraph, relation: int | None, inverse: bool) -> int
     return int(graph.inverse[relation]) if inverse and relation is not None else relation
 
 
-def _first_rows(queries: pl.DataFrame, *columns: str) -> Iterator[tuple]:
+def _first_rows(queries: pl.DataFrame, *columns: str) -> Iterator[tuple[Any, ...]]:
     return queries.select(*columns, "query").unique(columns, keep="first", maintain_order=True).iter_rows()
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpmpn.ask.core import Asker, KnownFacts
 from dpmpn.ask.results import Predictions, QueryResult
 from dpmpn.config import Config, load_preset, with_overrides
-from dpmpn.data.dataset import SPLITS, Dataset
+from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import ConfigError, DataError, RunError
 from dpmpn.suitable_config import suitable_config
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from dpmpn.data.changed_graph import Changes, Facts
     from dpmpn.engine.engine import Engine
-    from dpmpn.evaluate.known import KnownAnswers
     from dpmpn.models.paper.network import AnyNetwork
     from dpmpn.render.explanation import Explanation, WhyNot
     from dpmpn.train.run_folder import RunFolder
@@ -136,7 +136,8 @@ class Reasoner:
         Answers the graph states already are marked as known, and those of validation or test as held out; `new`
         leaves out both.
         """
-        return self._ask(head, relation, inverse).answers(top, new)
+        (result,) = self.ask([self.question_ids(head, relation, inverse)])
+        return result.answers(top, new)
 
     def question_ids(self, head: str, relation: str, inverse: bool = False) -> tuple[int, int, bool]:
         """A question as ids: the entity to start from, the relation to ask, and whether that is asked backwards."""
@@ -155,40 +156,28 @@ class Reasoner:
 
         One question costs no more with its trace than without; of many, answers that need no reasons come sooner.
         """
-        from dpmpn.models.paper.unseen import through_unseen
-
         heads, relations = (np.array([question[i] for question in questions], np.int64) for i in range(2))
-        batch = self.engine.asking_batch(heads, relations)
-        traced = traced or self.unseen is not None
-        answer, trace = self.engine.trace(batch) if traced else (self.engine.answer(batch), None)
-        attention = answer.attention.detach().cpu().numpy()
-        through = np.zeros(len(attention))
-        if self.unseen is not None and trace is not None:
-            through = through_unseen(answer, trace, self.unseen)
-        horizon, found = self.config.asking_horizon(), []
-        for query, (head, relation, inverse) in enumerate(questions):
-            reached = np.arange(*answer.offsets[query : query + 2])
-            order = reached[np.argsort(-attention[reached], kind="stable")]
-            order = order[attention[order] > 0]
-            found.append(
+        answers = self.asker.ask(heads, relations, traced)
+        horizon, results = self.config.asking_horizon(), []
+        for query, question in enumerate(questions):
+            own = answers.of(query)
+            results.append(
                 QueryResult(
-                    self.graph, horizon, head, relation, inverse,
-                    answer.nodes[order], attention[order], through[order], trace,
-                    {split: self._answers_of(split, head, relation) for split in SPLITS}, query,
-                    None if answer.prior is None else answer.prior[order],
+                    *(self.graph, horizon, *question, own.entities, own.probabilities, own.through_unseen),
+                    *(own.trace, self.known, query, own.prior),
                 )
-            )  # fmt: skip
-        return found
+            )
+        return results
 
     def explain(
         self, head: str, relation: str, answer: str | None = None, inverse: bool = False
     ) -> "Explanation":
         """Why <head, relation, ?>, or with `inverse` <?, relation, head>, has an answer, the first if none is named."""
-        return self._ask(head, relation, inverse).explain(answer)
+        return self.predict(head, relation, inverse=inverse).explain(answer)
 
     def why_not(self, head: str, relation: str, candidate: str, inverse: bool = False) -> "WhyNot":
         """Where the attention of an entity that is not the first answer was lost."""
-        return self._ask(head, relation, inverse).why_not(candidate)
+        return self.predict(head, relation, inverse=inverse).why_not(candidate)
 
     def evaluate(
         self,
@@ -257,12 +246,14 @@ class Reasoner:
         return unseen if (unseen & ~unseen_entities(self.graph, self.graph)).any() else None
 
     @cached_property
-    def stated(self) -> "dict[str, KnownAnswers]":
-        """The answers that each split states, in both directions; once it is made, questions are quicker."""
-        from dpmpn.evaluate.known import KnownAnswers
+    def known(self) -> KnownFacts:
+        """What the graph and each split state."""
+        return KnownFacts(self.dataset)
 
-        splits = {split: self.graph.either_way(self.dataset.split(split)) for split in SPLITS}
-        return {split: KnownAnswers.from_triples(triples) for split, triples in splits.items()}
+    @cached_property
+    def asker(self) -> Asker:
+        """Asks the model questions that are given as ids."""
+        return Asker(self.engine, self.unseen)
 
     def _network(self, device: str) -> "AnyNetwork":
         from dpmpn.models.paper.unseen import extended_network
@@ -271,9 +262,6 @@ class Reasoner:
             return extended_network(*self._trained, self.graph)
         return _placed(self._fitted().network("best"), device)
 
-    def _ask(self, head: str, relation: str, inverse: bool) -> QueryResult:
-        return self.ask([self.question_ids(head, relation, inverse)])[0]
-
     def _fitted(self) -> "RunFolder":
         if self._run is None:
             raise RunError("this reasoner has not been trained; call fit, or Reasoner.load on a run folder")
@@ -281,18 +269,8 @@ class Reasoner:
 
     def _forget(self) -> None:
         """Drop what was read from an earlier run."""
-        for name in ("dataset", "engine", "stated", "unseen"):
+        for name in ("dataset", "engine", "known", "unseen", "asker"):
             self.__dict__.pop(name, None)
-
-    def _answers_of(self, split: str, head: int, relation: int) -> np.ndarray:
-        """The answers a split states, whichever way round; for one question no index is worth its making."""
-        if "stated" in self.__dict__:
-            return self.stated[split].lookup(np.array([head]), np.array([relation]))[1]
-        triples, inverse = self.dataset.split(split), int(self.graph.inverse[relation])
-        forward = triples[(triples[:, 0] == head) & (triples[:, 1] == relation), 2]
-        if inverse < 0:
-            return forward
-        return np.concatenate([forward, triples[(triples[:, 2] == head) & (triples[:, 1] == inverse), 0]])
 
 
 def _placed(network: "AnyNetwork", device: str) -> "AnyNetwork":

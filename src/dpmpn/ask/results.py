@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, KnownFacts
 from dpmpn.config import Horizon
-from dpmpn.data.dataset import SPLITS
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import DataError
 from dpmpn.explain.explanation import Prediction, Question
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 class Predictions(Sequence[Prediction]):
     """Answers to a question, the most probable first."""
 
-    def __init__(self, answers: Sequence[Prediction], result: "QueryResult") -> None:
-        self._answers, self._result = tuple(answers), result
+    def __init__(self, answers: Sequence[Prediction], entities: np.ndarray, result: "QueryResult") -> None:
+        """Take the answers and their ids, and the result they are from."""
+        self._answers, self._entities, self._result = tuple(answers), entities, result
 
     @overload
     def __getitem__(self, index: int) -> Prediction: ...
@@ -66,21 +67,23 @@ class Predictions(Sequence[Prediction]):
 
         if answer is None and not self._answers:
             return []
-        graph = self._result.graph
-        entity = graph.entities.id(answer if answer is not None else self._answers[0].answer)
-        return strongest_paths(AnswerFlow.to(self._result.flow, entity), graph, top)
+        entity = int(self._entities[0]) if answer is None else self._id(answer)
+        return strongest_paths(AnswerFlow.to(self._result.flow, entity), self._result.graph, top)
 
     def is_reached(self, name: str) -> bool:
         """Whether attention reached an entity, so that it is an answer, if perhaps one far down the list."""
-        return self._result.is_reached(self._result.graph.entities.id(name))
+        return self._result.is_reached(self._id(name))
 
     def explain(self, answer: str | None = None) -> "Explanation":
         """Why an answer was given, the first one if none is named; any that attention reached can be explained."""
-        return self._result.explain(answer)
+        return self._result.explain(None if answer is None else self._id(answer))
 
     def why_not(self, candidate: str) -> "WhyNot":
         """Where an entity that is not the first answer lost its attention."""
-        return self._result.why_not(candidate)
+        return self._result.why_not(self._id(candidate))
+
+    def _id(self, name: str) -> int:
+        return self._result.graph.entities.id(name)
 
 
 def _line(prediction: Prediction) -> str:
@@ -104,7 +107,7 @@ class QueryResult:
     probabilities: np.ndarray
     through_unseen: np.ndarray
     trace: "ReasoningTrace | None"  # of all questions that were asked together; None if it was not kept
-    stated: dict[str, np.ndarray]  # the answers that each split states
+    known: KnownFacts
     query: int = 0  # which of the trace's questions this is
     prior: np.ndarray | None = None  # of the nodes, before any step; None without one, or without a trace
 
@@ -138,68 +141,65 @@ class QueryResult:
 
     def answers(self, top: int = 10, new: bool = False) -> Predictions:
         """The best answers; `new` leaves out those that the graph or any split states."""
-        nodes = self.nodes
-        if not self.graph.degree(self.head):  # attention cannot leave such a head, and is no answer there
-            nodes = nodes[:0]
-        places = np.arange(len(nodes))
+        # Attention cannot leave a head without edges, and is no answer there.
+        rows = np.arange(len(self.nodes) if self.graph.degree(self.head) else 0)
         if new:
-            places = places[~self._is_stated(SPLITS, nodes)]
-        places = places[:top]
-        return Predictions(self._predictions(places, np.arange(len(places)) + 1), self)
+            rows = rows[self._stated(rows) == NOWHERE]
+        rows = rows[:top]
+        return Predictions(self._predictions(rows, np.arange(len(rows)) + 1), self.nodes[rows], self)
 
     def is_reached(self, entity: int) -> bool:
         """Whether attention reached an entity, so that it is an answer, if perhaps one far down the list."""
         return bool((self.nodes == entity).any())
 
-    def explain(self, answer: str | None = None) -> "Explanation":
-        """Why it has an answer, the first one if none is named."""
+    def explain(self, answer: int | None = None) -> "Explanation":
+        """Why it has an answer, the first one if none is given."""
         from dpmpn.explain.flow import AnswerFlow
         from dpmpn.render.explanation import Explanation
 
-        entity = self._explained(answer)
-        place = int(np.flatnonzero(self.nodes == entity)[0])
-        (prediction,) = self._predictions(np.array([place]), np.array([place + 1]))
-        prior = None if self.prior is None else float(self.prior[place])
-        flow = AnswerFlow.to(self.flow, entity)
+        row = self._explained(answer)
+        (prediction,) = self._predictions(np.array([row]), np.array([row + 1]))
+        prior = None if self.prior is None else float(self.prior[row])
+        flow = AnswerFlow.to(self.flow, int(self.nodes[row]))
         return Explanation(self.question, prediction, self.horizon, self.graph, flow, prior)
 
-    def why_not(self, candidate: str) -> "WhyNot":
+    def why_not(self, candidate: int) -> "WhyNot":
         """Where a candidate lost its attention."""
         from dpmpn.explain.why_not import Reached, why_not
         from dpmpn.render.explanation import WhyNot
 
         reached = Reached(self.graph, self.horizon, self.head, self.flow, self.nodes, self.probabilities)
-        return WhyNot(**vars(why_not(reached, self.graph.entities.id(candidate))))
+        return WhyNot(**vars(why_not(reached, candidate)))
 
-    def _predictions(self, places: np.ndarray, ranks: np.ndarray) -> list[Prediction]:
+    def _predictions(self, rows: np.ndarray, ranks: np.ndarray) -> list[Prediction]:
         """Some of what was reached, with the ranks to give them."""
-        nodes, names = self.nodes[places], self.graph.entities
-        known = self._is_stated(("train",), nodes)
-        held_out = np.full(len(nodes), "", object)
-        for split in SPLITS[1:]:
-            held_out[np.isin(nodes, self.stated[split]) & ~known] = split
+        names = self.graph.entities
+        entities, probabilities, through = (
+            column[rows].tolist() for column in (self.nodes, self.probabilities, self.through_unseen)
+        )
+        columns = zip(
+            entities, probabilities, through, ranks.tolist(), self._stated(rows).tolist(), strict=True
+        )
         return [
             Prediction(
-                names.name(int(entity)),
-                float(self.probabilities[place]),
-                int(rank),
-                bool(is_known),
-                names.label(int(entity)),
-                float(self.through_unseen[place]),
-                split,
+                names.name(entity),
+                probability,
+                rank,
+                stated == KNOWN,
+                names.label(entity),
+                part,
+                HELD_OUT[stated],
             )
-            for place, entity, rank, is_known, split in zip(
-                places, nodes, ranks, known, held_out, strict=True
-            )
+            for entity, probability, part, rank, stated in columns
         ]
 
-    def _is_stated(self, splits: Sequence[str], answers: np.ndarray) -> np.ndarray:
-        """Whether the graph or some splits state each answer."""
-        in_graph = self.graph.find_edges(np.array(self.head), np.array(self.relation), answers) >= 0
-        return in_graph | np.isin(answers, np.concatenate([self.stated[split] for split in splits]))
+    def _stated(self, rows: np.ndarray) -> np.ndarray:
+        """Where each of some answers is stated."""
+        question = np.array([self.head]), np.array([self.relation])
+        return self.known.stated(*question, np.zeros(len(rows), np.int64), self.nodes[rows])
 
-    def _explained(self, answer: str | None) -> int:
-        """The entity to explain: the named one, or the first answer."""
+    def _explained(self, answer: int | None) -> int:
+        """The row of the entity to explain: the one given, or the first."""
         names = self.graph.entities
         if not self.graph.degree(self.head):
             raise DataError(
@@ -207,11 +207,10 @@ class QueryResult:
                 "there is nothing to explain; add facts about it"
             )
         if answer is None:
-            return int(self.nodes[0])
-        entity = names.id(answer)
-        if not self.is_reached(entity):
+            return 0
+        if not self.is_reached(answer):
             raise DataError(
-                f"no attention reached '{names.name(entity)}', so nothing carried it there; "
+                f"no attention reached '{names.name(answer)}', so nothing carried it there; "
                 "ask why not this one instead"
             )
-        return entity
+        return int(np.flatnonzero(self.nodes == answer)[0])

@@ -99,8 +99,8 @@ def command(
     from dpmpn.ask.parts import check_place
     from dpmpn.complete.completer import checked_request, complete
     from dpmpn.complete.measure import SAMPLE, calibration_of
-    from dpmpn.complete.plot import check_plot, save_plot
     from dpmpn.complete.questions import Asking
+    from dpmpn.complete.reliability import check_plot, save_plot
 
     asking = Asking(heads, both_directions)  # type: ignore[arg-type]
     if out is not None:

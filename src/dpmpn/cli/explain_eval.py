@@ -100,7 +100,7 @@ def command(
     if kept_share is not None and not 0 < kept_share <= 1:
         raise ConfigError(f"--kept-share {kept_share:g}: give a part of the attention, above 0 and at most 1")
     from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
-    from dpmpn.explain_eval.predictions import ANSWERS
+    from dpmpn.explain_eval.fidelity import ANSWERS
     from dpmpn.explain_eval.report import measure_explanations
 
     if answers not in ANSWERS:

@@ -17,7 +17,7 @@ from dpmpn.errors import ConfigError
 from dpmpn.wording import counted, duration
 
 if TYPE_CHECKING:
-    from dpmpn.ask.answer_files import BulkReport
+    from dpmpn.ask.answer_files import FileReport
     from dpmpn.data.graph import KnowledgeGraph
     from dpmpn.explain.paths import Path as FactPath
 
@@ -165,7 +165,7 @@ def _show_path(output: Output, path: "FactPath", graph: "KnowledgeGraph") -> Non
     output.say(f"  {path.share:4.0%}  {facts or 'attention stayed at the head'}")
 
 
-def _show_report(output: Output, report: "BulkReport", out: Path) -> None:
+def _show_report(output: Output, report: "FileReport", out: Path) -> None:
     earlier = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
     output.say(f"{report.answered:,} of {counted(report.questions, 'question')} answered{earlier}")
     left_out = counted(report.unknown, "was", "were") + " left out: what they name is unknown or not clear"

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from dpmpn.complete.curve import Curve, fit_curve, wilson
 from dpmpn.complete.reliability import Reliability, reliability
+from dpmpn.evaluate.intervals import wilson
 
+LEAST = 20  # predictions that make one step of a curve; fewer say too little
 _SHRUNK = 20  # questions of a relation that weigh as much as what is known of all relations
 
 
@@ -24,6 +25,21 @@ class Predictions:
 
     def __getitem__(self, rows: np.ndarray) -> "Predictions":
         return Predictions(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A rising step function: from the attention `low[i]` on, predictions were right with `probability[i]`."""
+
+    low: tuple[float, ...]
+    probability: tuple[float, ...]
+    right: tuple[float, ...]  # estimated for all of the graph's questions, as is
+    of: tuple[float, ...]
+    sure: tuple[float, ...]  # predictions of equal weight that would be as certain
+
+    def step(self, attention: np.ndarray) -> np.ndarray:
+        """Which step each attention is on."""
+        return np.maximum(np.searchsorted(self.low, attention, side="right") - 1, 0)
 
 
 @dataclass(frozen=True)
@@ -165,3 +181,42 @@ def _curve(values: dict[str, Any] | None) -> Curve | None:
     if len({len(row) for row in asdict(curve).values()}) != 1 or list(curve.low) != sorted(curve.low):
         raise ValueError("a curve's steps do not rise")
     return curve
+
+
+def fit_curve(attention: np.ndarray, right: np.ndarray, weight: np.ndarray) -> Curve:
+    """Weighted isotonic regression (pool adjacent violators) of right on attention, in steps of `LEAST` or more."""
+    blocks: list[list[float]] = []  # lowest attention, weight of the right ones, weight, squared weights
+    for low, hits, total, squares in zip(*_bins(attention, right, weight), strict=True):
+        blocks.append([low, hits, total, squares])
+        while len(blocks) > 1 and blocks[-2][1] * blocks[-1][2] >= blocks[-1][1] * blocks[-2][2]:
+            _, hits, total, squares = blocks.pop()
+            blocks[-1] = [blocks[-1][0], blocks[-1][1] + hits, blocks[-1][2] + total, blocks[-1][3] + squares]
+    low, hits, total, squares = np.array(blocks).reshape(-1, 4).T
+    rows = (low, np.minimum(hits / total, 1), hits, total, total**2 / squares)
+    return Curve(*(tuple(row.tolist()) for row in rows))
+
+
+def _bins(attention: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Sums over neighbouring predictions, counted from the most attended down; equal ones stay together.
+
+    A rare sample that stands for many weighs like many: a step must hold `LEAST` of the heaviest.
+    """
+    order = np.argsort(-attention, kind="stable")
+    attention, right, weight = attention[order], right[order], weight[order].astype(np.float64)
+    starts = _starts(attention, weight)
+    ends = np.append(starts[1:], len(attention)) - 1
+    sums = [np.add.reduceat(values, starts) if len(starts) else values for values in
+            (weight * right, weight, weight**2)]  # fmt: skip
+    return tuple(column[::-1] for column in (attention[ends], *sums))
+
+
+def _starts(attention: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Where bins begin: at the first smaller attention after a bin has enough; what is left joins the last."""
+    values = np.flatnonzero(np.diff(attention, prepend=np.inf))  # the first of each attention
+    before = (np.cumsum(weight) - weight)[values]
+    enough = LEAST * weight.max(initial=1) * (1 - 1e-9)  # sums are rounded
+    total, starts, at = weight.sum(), [], 0
+    while at < len(values) and (not at or total - before[at] >= enough):
+        starts.append(values[at])
+        at = int(np.searchsorted(before, before[at] + enough))
+    return np.array(starts, np.int64)

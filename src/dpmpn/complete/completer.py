@@ -9,20 +9,31 @@ from pathlib import Path
 
 import polars as pl
 
+from dpmpn.ask.core import fingerprint
 from dpmpn.ask.parts import Parts
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.tables import table_format
-from dpmpn.complete.answers import Asker, NewAnswers
 from dpmpn.complete.calibration import Calibration
-from dpmpn.complete.facts import FACT, FACTS, as_text, best_facts, described, found_facts, probable_facts
-from dpmpn.complete.measure import calibration_of, fingerprint
+from dpmpn.complete.facts import (
+    FACT,
+    FACTS,
+    Finder,
+    NewAnswers,
+    as_text,
+    best_facts,
+    described,
+    found_facts,
+    probable_facts,
+)
+from dpmpn.complete.measure import calibration_of, digest_of
 from dpmpn.complete.questions import Asking, QuestionList, Questions, check_questions
 from dpmpn.data.dataset import SPLITS
 from dpmpn.errors import ConfigError, DataError
 
 PART = 4096  # questions; a killed run loses at most one part
-_VERSION = 2  # of what a part holds
+_VERSION = 3  # of what a part holds
 _EXPLAINED = 256  # facts of a part when reasons are looked for
+
 Tick = Callable[[str, int, int], None]
 """Told what is being done ("measured", "asked" or "explained"), how much of it, and of how much."""
 
@@ -59,7 +70,8 @@ def complete(
         "relations": ids,
         **{"head_type": head_type, "top": top, "min_probability": min_probability},
         **{"held_out": held_out, "max_questions": max_questions, "asking": asdict(asking)},
-        "model": fingerprint(reasoner, {"calibration": calibration and calibration.to_dict()}),
+        **fingerprint(reasoner.engine, reasoner.dataset),
+        "calibration_sha256": digest_of(calibration and calibration.to_dict()),
     }
     # The table's name and place are tried before questions are counted.
     with nullcontext() if out is None else Parts(out, request) as parts:
@@ -70,11 +82,11 @@ def complete(
                 f"{questions.left_out:,} questions are left out for --max-questions {max_questions:,}: "
                 "those whose entities are least like the ones that have an answer"
             )
-        asker = Asker(reasoner.engine, reasoner.dataset, known, asking.answers)
+        finder = Finder(reasoner, known, asking.answers)
         wanted = partial(found_facts, reasoner.graph, calibration)
         describe = partial(described, reasoner, calibration, held_out)
         try:
-            found = _asked(questions, asker, wanted, top, parts, tick)
+            found = _asked(questions, finder, wanted, top, parts, tick)
             best = probable_facts(found, min_probability)
             if best.is_empty() and say is not None:
                 say(_why_none(found, min_probability))
@@ -132,7 +144,7 @@ def _why_none(found: pl.DataFrame, min_probability: float | None) -> str:
 
 def _asked(
     questions: Questions,
-    asker: Asker,
+    finder: Finder,
     wanted: Callable[[QuestionList, NewAnswers], pl.DataFrame],
     top: int,
     parts: Parts | None,
@@ -149,7 +161,7 @@ def _asked(
         first, last = index * PART, min((index + 1) * PART, questions.total)
         asked = questions.part(first, last)
         tick("asked", first, questions.total)
-        found = asker.ask(asked, questions.of_type, partial(_shifted, tick, first, questions.total))
+        found = finder.find(asked, questions.of_type, partial(_shifted, tick, first, questions.total))
         facts = wanted(asked, found)
         best = best_facts(best, facts, top)
         if parts is not None:

@@ -1,17 +1,18 @@
-"""Missing facts as tables: found, the best of them, and described for people."""
+"""Missing facts: new answers to questions, the best of them as a table, and all that is said about each."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
+from dpmpn.ask.core import HELD_OUT, Asker, paths_to
 from dpmpn.ask.reasoner import Reasoner
-from dpmpn.complete.answers import NewAnswers, contains
 from dpmpn.complete.calibration import Calibration
 from dpmpn.complete.questions import FIRST_HEAD_GROUP, QuestionList
+from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.vocabulary import Vocabulary
-from dpmpn.evaluate.known import KnownAnswers
-from dpmpn.explain.flow import AnswerFlow, QueryFlow
-from dpmpn.explain.paths import Path, fact_labels, strongest_paths
+from dpmpn.explain.paths import Path, fact_labels
 
 FACT = ["head", "relation", "tail"]
 FACTS = {
@@ -20,11 +21,60 @@ FACTS = {
     "attention": pl.Float64,
     "group": pl.Int8,  # of the question that found it
 }
-PATHS = 3  # chains of facts that are shown for a fact
 _CHAINS_APART = " | "
-_TRACED = (
-    16  # questions; more at once take longer for each, as every reason looks through all that was traced
-)
+
+
+@dataclass(frozen=True, eq=False)
+class NewAnswers:
+    """Answers grouped by question, the most attended first."""
+
+    rows: np.ndarray  # int64: which of the questions
+    entities: np.ndarray  # int32
+    attention: np.ndarray  # float64
+    stated: np.ndarray  # int8: which split that does not count holds it, as `KnownFacts` says it
+
+
+class Finder:
+    """Asks for answers that are stated neither in the graph nor in some splits."""
+
+    def __init__(self, reasoner: Reasoner, splits: Sequence[str], answers: int) -> None:
+        self._asker, self._known, self._answers = Asker(reasoner.engine), reasoner.known, answers
+        self._is_new = np.array([True, False, *(split not in splits for split in HELD_OUT[2:])])
+        self._reflexive = _reflexive(reasoner.dataset)
+
+    def find(
+        self,
+        questions: QuestionList,
+        may_be_head: np.ndarray | None = None,  # entities: whether one may answer a question for heads
+        tick: Callable[[int], None] | None = None,  # told how many of the questions were asked
+    ) -> NewAnswers:
+        """The best new answers of each question, at most `answers` of each."""
+        empty = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0), np.empty(0, np.int8))
+        found = [empty]
+        for start, answers in self._asker.batches(questions.heads, questions.relations):
+            stated = self._known.stated_of(answers)
+            rows, entities = answers.query + start, answers.entities
+            new = self._is_new[stated]
+            # Where no stated fact joins an entity to itself, attention that stayed at the head is no answer.
+            new &= (entities != questions.heads[rows]) | self._reflexive[questions.relations[rows]]
+            if may_be_head is not None:
+                new &= may_be_head[entities] | (questions.groups[rows] < FIRST_HEAD_GROUP)
+            new[new] = answers[new].ranks <= self._answers
+            attention = answers.probabilities[new].astype(np.float64)
+            found.append((rows[new], entities[new], attention, stated[new]))
+            if tick is not None:
+                tick(start + len(answers.heads))
+        return NewAnswers(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+
+
+def _reflexive(dataset: Dataset) -> np.ndarray:
+    """For each relation, whether a stated fact joins an entity to itself."""
+    graph, train = dataset.graph, dataset.train
+    heads = np.repeat(np.arange(graph.n_entities, dtype=np.int32), np.diff(graph.offsets))
+    found = np.zeros(graph.n_relations, bool)
+    found[graph.relations[heads == graph.tails]] = True
+    found[train[train[:, 0] == train[:, 2], 1]] = True
+    return found
 
 
 def found_facts(
@@ -38,14 +88,14 @@ def found_facts(
         column[found.rows] for column in (questions.heads, questions.relations, questions.groups)
     )
     backwards = group >= FIRST_HEAD_GROUP
-    unknown = np.full(len(group), np.nan)
+    probability = np.full(len(group), np.nan)
+    if calibration is not None:
+        probability = calibration.probability(found.attention, relation, group)
     columns = {
         "head": np.where(backwards, found.entities, asked),
         "relation": np.where(backwards, graph.inverse[relation], relation),
         "tail": np.where(backwards, asked, found.entities),
-        "probability": unknown
-        if calibration is None
-        else calibration.probability(found.attention, relation, group),
+        "probability": probability,
         "attention": found.attention,
         "group": group,
     }
@@ -99,21 +149,16 @@ def described(
 
 def _names(graph: KnowledgeGraph, facts: pl.DataFrame) -> dict[str, pl.Series]:
     """Head, relation and tail by name; and by label, where there are labels."""
-    columns = {}
+    names, labels = {}, {}
     for column in FACT:
-        columns[column] = _texts(facts[column], _vocabulary(graph, column).name)
-    for column in FACT:
-        if _vocabulary(graph, column).has_labels:
-            columns[f"{column}_label"] = _texts(facts[column], _vocabulary(graph, column).label)
-    return columns
-
-
-def _vocabulary(graph: KnowledgeGraph, column: str) -> Vocabulary:
-    return graph.relation_names if column == "relation" else graph.entities
-
-
-def _texts(ids: pl.Series, text_of) -> pl.Series:  # type: ignore[no-untyped-def]
-    return pl.Series([text_of(id) for id in ids.to_list()], dtype=pl.String)
+        vocabulary, ids = (
+            graph.relation_names if column == "relation" else graph.entities,
+            facts[column].to_list(),
+        )
+        names[column] = pl.Series(map(vocabulary.name, ids), dtype=pl.String)
+        if vocabulary.has_labels:
+            labels[f"{column}_label"] = pl.Series(map(vocabulary.label, ids), dtype=pl.String)
+    return names | labels
 
 
 def _column(values: np.ndarray | None, length: int, dtype: type[pl.DataType]) -> pl.Series:
@@ -137,14 +182,12 @@ def _asked(graph: KnowledgeGraph, facts: pl.DataFrame) -> tuple[np.ndarray, np.n
 
 def _support(reasoner: Reasoner, facts: pl.DataFrame) -> list[list[str]]:
     """For each fact the strongest chains of facts that carried attention to it, as text."""
-    graph, engine = reasoner.graph, reasoner.engine
+    graph = reasoner.graph
+    heads, relations, answers = _asked(graph, facts)
     texts = []
-    for start in range(0, len(facts), _TRACED):
-        heads, relations, answers = _asked(graph, facts.slice(start, _TRACED))
-        trace = engine.trace(engine.asking_batch(heads, relations))[1]
-        for query, answer in enumerate(answers.tolist()):
-            flow = AnswerFlow.to(QueryFlow.of(trace, query), answer)
-            paths = strongest_paths(flow, graph, PATHS)
+    for start, asked in Asker(reasoner.engine).batches(heads, relations, traced=True):
+        queries = np.arange(len(asked.heads))
+        for paths in paths_to(asked.trace, queries, answers[start + queries], graph):
             texts.append([_chain(graph, path) for path in paths if path.facts])
     return texts
 
@@ -161,11 +204,6 @@ def _through(group: pl.Series) -> pl.Series:
 
 def _held_out(reasoner: Reasoner, facts: pl.DataFrame) -> pl.Series:
     """The split that holds each fact, null where none does."""
-    head, relation, tail = (facts[column].to_numpy() for column in FACT)
-    questions = QuestionList(head, relation, np.zeros(len(head), np.int8))
-    found = np.full(len(head), None, object)
-    for split in ("valid", "test"):
-        known = KnownAnswers.from_triples(reasoner.dataset.split(split))
-        rows = np.arange(len(head))
-        found[contains(known, questions, rows, tail, reasoner.graph.n_entities)] = split
-    return pl.Series(found.tolist(), dtype=pl.String)
+    heads, relations, tails = (facts[column].to_numpy() for column in FACT)
+    stated = reasoner.known.stated(heads, relations, np.arange(len(facts)), tails)
+    return pl.Series([HELD_OUT[index] or None for index in stated.tolist()], dtype=pl.String)

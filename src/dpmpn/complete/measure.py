@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from dpmpn.ask.core import HELD_OUT, fingerprint
 from dpmpn.ask.reasoner import Reasoner
-from dpmpn.complete.answers import Asker, contains
 from dpmpn.complete.calibration import Calibration, Predictions, calibrate
+from dpmpn.complete.facts import Finder
 from dpmpn.complete.questions import Asking, QuestionList, Questions
 from dpmpn.errors import RunError
-from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.files import read_json, write_json
 
 FILE = "calibration.json"
@@ -37,7 +37,8 @@ def calibration_of(
     """The calibration of a model for a way of asking, as kept or measured now; None without validation facts."""
     if not len(reasoner.dataset.valid):
         return None
-    key = fingerprint(reasoner, {**asdict(asking), "sample": sample})
+    model = fingerprint(reasoner.engine, reasoner.dataset)
+    key = digest_of({**model, **asdict(asking), "sample": sample})
     kept = None if again or folder is None else _kept(folder / FILE, key)
     if kept is not None:
         return kept
@@ -58,46 +59,26 @@ def measure(
     validation fact are few, so they are drawn apart from the others; weights make up for it.
     """
     dataset = reasoner.dataset
-    valid = KnownAnswers.from_triples(dataset.queries("valid"))
     every = Questions(dataset, asking, known=_KNOWN)
     questions, weight = _drawn(every, dataset.queries("valid"), sample)
-    asker = Asker(reasoner.engine, dataset, _KNOWN, asking.answers)
     tick = None if progress is None else (lambda done: progress(done, len(questions)))
-    found = asker.ask(questions, tick=tick)
-    right = contains(valid, questions, found.rows, found.entities, dataset.graph.n_entities)
+    found = Finder(reasoner, _KNOWN, asking.answers).find(questions, tick=tick)
+    right = found.stated == HELD_OUT.index("valid")
     relations, groups = questions.relations[found.rows], questions.groups[found.rows]
     predictions = Predictions(found.attention, right, weight[found.rows], found.rows, relations, groups)
     return calibrate(predictions, every.of_relation, asked=len(questions))
 
 
-def fingerprint(reasoner: Reasoner, settings: dict[str, Any]) -> str:
-    """What an answer depends on, as a SHA-256: weights, graph, splits, horizon, seed and how it is asked."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(reasoner.engine.network.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).data)
-    graph, dataset, config = reasoner.graph, reasoner.dataset, reasoner.engine.config
-    for array in (graph.offsets, graph.relations, graph.tails, dataset.train, dataset.valid, dataset.test):
-        digest.update(str(array.shape).encode())
-        digest.update(np.ascontiguousarray(array).data)
-    asked = {
-        "horizon": asdict(config.asking_horizon()),
-        "model": asdict(config.model),
-        "seed": config.run.seed,
-    }
-    digest.update(json.dumps({**asked, **settings}, sort_keys=True).encode())
-    return digest.hexdigest()
+def digest_of(values: Any) -> str:
+    """The SHA-256 of plain values."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _drawn(questions: Questions, valid: np.ndarray, sample: int) -> tuple[QuestionList, np.ndarray]:
     """Questions with and without validation facts, and how many questions each stands for."""
-    n_relations = int(valid[:, 1].max(initial=0)) + 1
     with_fact = questions.those_of(valid[:, 0], valid[:, 1])
     others = questions.sample(sample + len(with_fact), seed=0)
-    has_fact = np.isin(_keys(others, n_relations), _keys(with_fact, n_relations)) & (
-        others.relations < n_relations
-    )
-    others = others[~has_fact]
+    others = others[~others.is_in(with_fact)]
     pieces, weights = [], []
     rng = np.random.default_rng(0)
     for group, n_all in enumerate(questions.of_group.tolist()):
@@ -107,23 +88,13 @@ def _drawn(questions: Questions, valid: np.ndarray, sample: int) -> tuple[Questi
             rows = np.sort(rng.choice(rows, min(len(rows), sample), replace=False))
             pieces.append(stratum[rows])
             weights.append(np.full(len(rows), population / max(len(rows), 1)))
-    drawn = QuestionList(
-        *(
-            np.concatenate([getattr(piece, name) for piece in pieces])
-            for name in ("heads", "relations", "groups")
-        )
-    )
+    drawn = QuestionList.joined(pieces)
     order = np.lexsort((drawn.heads, drawn.relations))
     return drawn[order], np.concatenate(weights)[order]
 
 
-def _keys(questions: QuestionList, n_relations: int) -> np.ndarray:
-    return questions.heads.astype(np.int64) * n_relations + questions.relations
-
-
 def _heading(key: str, values: dict[str, Any]) -> dict[str, Any]:
-    content = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
-    return {"format": FORMAT, "version": VERSION, "of": key, "sha256": content}
+    return {"format": FORMAT, "version": VERSION, "of": key, "sha256": digest_of(values)}
 
 
 def _kept(path: Path, key: str) -> Calibration | None:

@@ -1,12 +1,11 @@
 """Which <head, relation, ?> questions are worth asking: a long list that is never made, only looked into."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
 import numpy as np
 
-from dpmpn.complete.kinds import Kinds
 from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.errors import ConfigError, DataError
 
@@ -40,7 +39,7 @@ class Asking:
 
 @dataclass(frozen=True, eq=False)
 class QuestionList:
-    """Some questions: an entity, a relation (an inverse one asks for heads) and a place in `GROUPS` each."""
+    """Some questions: an entity, a relation (an inverse one asks for heads) and an index in `GROUPS` each."""
 
     heads: np.ndarray  # int32
     relations: np.ndarray  # int32
@@ -51,6 +50,18 @@ class QuestionList:
 
     def __getitem__(self, rows: slice | np.ndarray) -> "QuestionList":
         return QuestionList(self.heads[rows], self.relations[rows], self.groups[rows])
+
+    def is_in(self, others: "QuestionList") -> np.ndarray:
+        """Which of the questions are among others."""
+        own, of_others = (each.heads.astype(np.int64) << 31 | each.relations for each in (self, others))
+        return np.isin(own, of_others)
+
+    @classmethod
+    def joined(cls, pieces: "Sequence[QuestionList]") -> "QuestionList":
+        """The questions of several lists, one after the other."""
+        empty = cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int8))
+        columns = ([getattr(piece, field.name) for piece in (empty, *pieces)] for field in fields(cls))
+        return cls(*(np.concatenate(column) for column in columns))
 
 
 class Questions:
@@ -70,11 +81,10 @@ class Questions:
     ) -> None:
         self.asking = asking
         self._graph = dataset.graph
-        self._kinds = Kinds.of(dataset, known)
+        self._having = EntityRelations.of(dataset, known)
         self._relations = _asked_relations(dataset, asking, relations)
-        self.of_type = (
-            None if head_type is None else _type_mask(dataset, head_type)
-        )  # entities: whether it is
+        # Which entities are of the type, None if it does not matter.
+        self.of_type = None if head_type is None else _type_mask(dataset, head_type)
         self._last: tuple[int, QuestionList] | None = None
         self._cut: tuple[int, float] | None = None  # strength step, and the part of it that is asked
         self._count()
@@ -93,7 +103,7 @@ class Questions:
     @property
     def of_group(self) -> np.ndarray:
         """Number of questions of each group."""
-        return self._counts.sum(axis=0)
+        return np.asarray(self._counts.sum(axis=0))
 
     @property
     def of_relation(self) -> np.ndarray:
@@ -106,10 +116,10 @@ class Questions:
         """The questions with the numbers start to stop."""
         first, last = np.searchsorted(self._offsets, [start, max(stop - 1, start)], side="right") - 1
         pieces = []
-        for place in range(first, min(last + 1, len(self._relations))):
-            offset = self._offsets[place]
-            pieces.append(self._of_relation(place)[max(start - offset, 0) : max(stop - offset, 0)])
-        return _joined(pieces)
+        for index in range(first, min(last + 1, len(self._relations))):
+            offset = self._offsets[index]
+            pieces.append(self._of_relation(index)[max(start - offset, 0) : max(stop - offset, 0)])
+        return QuestionList.joined(pieces)
 
     def sample(self, per_group: int, seed: int) -> QuestionList:
         """Questions drawn evenly from each group, up to so many of each."""
@@ -119,64 +129,64 @@ class Questions:
             np.sort(rng.choice(n, min(n, per_group), replace=False)).astype(np.int64) for n in self.of_group
         ]
         pieces = []
-        for place, questions in self._each_relation():
+        for index, questions in self._each_relation():
             for group, numbers in enumerate(drawn):
-                low, high = np.searchsorted(numbers, offsets[place : place + 2, group])
+                low, high = np.searchsorted(numbers, offsets[index : index + 2, group])
                 rows = np.flatnonzero(questions.groups == group)
-                pieces.append(questions[rows[numbers[low:high] - offsets[place, group]]])
-        return _joined(pieces)
+                pieces.append(questions[rows[numbers[low:high] - offsets[index, group]]])
+        return QuestionList.joined(pieces)
 
     def those_of(self, heads: np.ndarray, relations: np.ndarray) -> QuestionList:
         """Those of some (entity, relation) pairs that are questions of this list, each once, in its order."""
         pieces = []
-        for place, questions in self._each_relation():
-            wanted = heads[relations == self._relations[place]]
+        for index, questions in self._each_relation():
+            wanted = heads[relations == self._relations[index]]
             if len(wanted):
                 pieces.append(questions[np.isin(questions.heads, wanted)])
-        return _joined(pieces)
+        return QuestionList.joined(pieces)
 
     def _each_relation(self) -> Iterator[tuple[int, QuestionList]]:
-        return ((place, self._of_relation(place)) for place in range(len(self._relations)))
+        return ((index, self._of_relation(index)) for index in range(len(self._relations)))
 
-    def _of_relation(self, place: int) -> QuestionList:
+    def _of_relation(self, index: int) -> QuestionList:
         """All questions of one relation; the last one's are kept, as parts follow each other."""
-        if self._last is None or self._last[0] != place:
-            self._last = place, self._made(place)
+        if self._last is None or self._last[0] != index:
+            self._last = index, self._made(index)
         return self._last[1]
 
-    def _made(self, place: int) -> QuestionList:
-        relation = int(self._relations[place])
-        entities, strength = self._entities(place)
+    def _made(self, index: int) -> QuestionList:
+        relation = int(self._relations[index])
+        entities, strength = self._entities(index)
         if self._cut is not None:
             entities = entities[self._within_budget(strength)]
-        stated = np.isin(entities, self._kinds.having(relation))
-        groups = stated.astype(np.int8) + np.int8(FIRST_HEAD_GROUP * self._asks_for_heads(place))
+        stated = np.isin(entities, self._having.having(relation))
+        groups = stated.astype(np.int8) + np.int8(FIRST_HEAD_GROUP * self._asks_for_heads(index))
         return QuestionList(entities.astype(np.int32), np.full(len(entities), relation, np.int32), groups)
 
-    def _entities(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+    def _entities(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """The entities to ask a relation of, ascending, and for each how much speaks for an answer.
 
         An entity with a stated fact counts as likely to have another as the relation's entities are to have
         several; any other as its relations go together with the asked one.
         """
-        kinds, relation = self._kinds, int(self._relations[place])
+        having, relation = self._having, int(self._relations[index])
         strength = np.full(self._graph.n_entities, -1.0, np.float32)
         if self.asking.heads == "all":
             strength[:] = 0
         if self.asking.heads != "stated":
-            shares = kinds.shares(relation)
+            shares = having.shares(relation)
             like = np.flatnonzero(shares >= self.asking.least_share)
             for other in like[np.argsort(shares[like], kind="stable")]:  # the strongest is written last
-                strength[kinds.having(other)] = shares[other]
-        strength[kinds.having(relation)] = kinds.share_with_several(relation)
-        if self.of_type is not None and not self._asks_for_heads(place):
+                strength[having.having(other)] = shares[other]
+        strength[having.having(relation)] = having.share_with_several(relation)
+        if self.of_type is not None and not self._asks_for_heads(index):
             strength[~self.of_type] = -1
         strength[np.diff(self._graph.offsets) == 0] = -1  # attention cannot leave such an entity
         entities = np.flatnonzero(strength >= 0)
         return entities, strength[entities]
 
-    def _asks_for_heads(self, place: int) -> bool:
-        return self.asking.both_directions and int(self._relations[place]) >= self._graph.n_forward
+    def _asks_for_heads(self, index: int) -> bool:
+        return self.asking.both_directions and int(self._relations[index]) >= self._graph.n_forward
 
     def _count(self) -> None:
         """Count the questions of each relation and group."""
@@ -188,8 +198,8 @@ class Questions:
     def _budget(self, max_questions: int) -> tuple[int, float]:
         """The strength step down to which all questions fit, and the part of that step that fits, too."""
         steps = np.zeros(_STEPS + 1, np.int64)
-        for place in range(len(self._relations)):
-            steps += np.bincount(_step(self._entities(place)[1]), minlength=_STEPS + 1)
+        for index in range(len(self._relations)):
+            steps += np.bincount(_step(self._entities(index)[1]), minlength=_STEPS + 1)
         stronger = np.cumsum(steps[::-1])[::-1]  # questions of a step and above
         step = int(np.flatnonzero(stronger > max_questions)[-1])
         above = stronger[step] - steps[step]
@@ -242,9 +252,65 @@ def _type_mask(dataset: Dataset, head_type: str) -> np.ndarray:
     return mask
 
 
-def _joined(pieces: list[QuestionList]) -> QuestionList:
-    return QuestionList(
-        np.concatenate([np.empty(0, np.int32), *(piece.heads for piece in pieces)]),
-        np.concatenate([np.empty(0, np.int32), *(piece.relations for piece in pieces)]),
-        np.concatenate([np.empty(0, np.int8), *(piece.groups for piece in pieces)]),
-    )
+@dataclass(frozen=True, eq=False)
+class EntityRelations:
+    """The distinct (entity, relation) pairs of known facts, inverse ones included, in both orders."""
+
+    offsets: np.ndarray  # int64, entities + 1: those of entity v are relations[offsets[v]:offsets[v+1]]
+    relations: np.ndarray  # int32, pairs, ascending within an entity
+    entity_offsets: np.ndarray  # int64, relations + 1: where the entities of a relation are
+    entities: np.ndarray  # int32, pairs, ascending within a relation
+    n_several: np.ndarray  # int64, relations: how many entities have more than one fact of it
+
+    @classmethod
+    def of(cls, dataset: Dataset, known: Sequence[str]) -> "EntityRelations":
+        """Collect the pairs of the graph and of the facts of some splits, in one pass over the sorted edges."""
+        graph = dataset.graph
+        n_entities, n_relations = graph.n_entities, graph.n_relations
+        heads = np.repeat(np.arange(n_entities), np.diff(graph.offsets))
+        keys = [_pair_keys(np.stack([heads, graph.relations], 1), n_relations)]  # ascending, as edges are
+        for triples in map(dataset.queries, known):
+            keys.append(_pair_keys(triples[graph.find_edges(*triples.T) < 0], n_relations))
+        joined = np.sort(np.concatenate(keys), kind="stable")  # nearly sorted already
+        first = np.flatnonzero(np.diff(joined, prepend=-1))
+        several = np.diff(first, append=len(joined)) > 1
+        owner, relation = np.divmod(joined[first], max(n_relations, 1))
+        by_relation = np.argsort(relation, kind="stable")
+        return cls(
+            _offsets(owner, n_entities),
+            relation.astype(np.int32),
+            _offsets(relation, n_relations),
+            owner[by_relation].astype(np.int32),
+            np.bincount(relation[several], minlength=n_relations),
+        )
+
+    def having(self, relation: int) -> np.ndarray:
+        """The entities that have a fact of a relation, ascending."""
+        return self.entities[self.entity_offsets[relation] : self.entity_offsets[relation + 1]]
+
+    def shares(self, relation: int) -> np.ndarray:
+        """For each relation s, the share of the entities with s that have this relation, too."""
+        having = self.having(relation)
+        counts = self.offsets[having + 1] - self.offsets[having]
+        starts = np.repeat(self.offsets[having] - np.cumsum(counts) + counts, counts)
+        together = np.bincount(self.relations[starts + np.arange(counts.sum())], minlength=self.n_relations)
+        return together / np.maximum(np.diff(self.entity_offsets), 1)
+
+    def share_with_several(self, relation: int) -> float:
+        """The share of the entities with a relation that have more than one fact of it."""
+        return float(self.n_several[relation] / max(len(self.having(relation)), 1))
+
+    @property
+    def n_relations(self) -> int:
+        """Number of relations, inverse ones included."""
+        return len(self.entity_offsets) - 1
+
+
+def _pair_keys(pairs: np.ndarray, n_relations: int) -> np.ndarray:
+    """(entity, relation) pairs as one number each, in the same order."""
+    keys: np.ndarray = pairs[:, 0].astype(np.int64) * n_relations + pairs[:, 1]
+    return keys
+
+
+def _offsets(sorted_or_not: np.ndarray, n: int) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(np.bincount(sorted_or_not, minlength=n))]).astype(np.int64)

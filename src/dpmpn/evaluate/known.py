@@ -55,6 +55,16 @@ class KnownAnswers:
         positions = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], counts)
         return offsets, self.tails[positions]
 
+    def contains(
+        self, heads: IntArray, relations: IntArray, query: IntArray, tails: IntArray
+    ) -> npt.NDArray[np.bool_]:
+        """Whether each tail is a known one of its query: `query` says which of the pairs that is."""
+        offsets, known = self.lookup(heads, relations)
+        keys = _as_one(np.repeat(np.arange(len(heads)), np.diff(offsets)), known)  # ascending
+        wanted = _as_one(query, tails)
+        at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        return keys[at] == wanted if len(keys) else np.zeros(len(wanted), np.bool_)
+
     def _rows(
         self, heads: IntArray, relations: IntArray
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
@@ -82,6 +92,11 @@ def _check_triples(splits: Sequence[IntArray]) -> None:
 def _joined(columns: list[IntArray], dtype: type[Number]) -> npt.NDArray[Number]:
     """Concatenate columns; none give an empty array."""
     return np.concatenate([np.empty(0, dtype), *columns], dtype=dtype, casting="same_kind")
+
+
+def _as_one(query: IntArray, tails: IntArray) -> npt.NDArray[np.int64]:
+    """(query, tail) as one number, in the same order."""
+    return np.asarray(query, np.int64) << 31 | np.asarray(tails, np.int64)
 
 
 def _differs_from_previous(values: IntArray) -> npt.NDArray[np.bool_]:

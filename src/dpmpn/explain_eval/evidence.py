@@ -1,19 +1,20 @@
 """Evidence for an answer, as facts: of the explanation, drawn at random from what the model saw, of shortest paths."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import numpy as np
 import polars as pl
 
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.explain.distance import distances_to
 from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.paths import Edge, Walk, fact_of, strongest_walks
 from dpmpn.explain.subgraph import Subgraph
-from dpmpn.explain_eval.shortest import ShortestPaths
 
 KINDS = ("explanation", "random", "shortest")
 FEW_PATHS = 5  # of HΔR@5
+_MAX_LOOKS = 20_000  # edges tried for one question; then there are as many shortest paths as were found
 
 
 class Evidence:
@@ -22,12 +23,11 @@ class Evidence:
     def __init__(
         self,
         explanation: ExplanationData,
-        shortest: ShortestPaths,
         most_paths: int,
         enough: float,
         random: np.random.Generator,
     ) -> None:
-        self._graph, self._shortest = explanation.graph, shortest
+        self._graph = explanation.graph
         flow = self._flow = explanation.flow
         self._ends = int(flow.query.nodes[flow.query.head]), int(flow.query.nodes[flow.answer])
         self._longest = explanation.n_steps
@@ -55,7 +55,7 @@ class Evidence:
         return strongest if kind == "explanation" else tuple(self._shuffled[: len(strongest)])
 
     def _shortest_paths(self) -> Iterable[tuple[Edge, ...]]:
-        return self._shortest.between(*self._ends, self._longest)
+        return shortest_paths(self._graph, *self._ends, self._longest)
 
     def _of_paths(self, paths: Iterable[tuple[Edge, ...]], most: int | None = None) -> tuple[Edge, ...]:
         """The facts of paths in their order, each once."""
@@ -82,3 +82,43 @@ def fact_ids(graph: KnowledgeGraph, subgraph: Subgraph) -> list[Edge]:
         head, tail = reversed(ends) if edge.inverse else ends
         facts[head, relations[edge.relation], tail] = None
     return list(facts)
+
+
+def shortest_paths(graph: KnowledgeGraph, head: int, answer: int, longest: int) -> Iterator[tuple[Edge, ...]]:
+    """Simple paths of at most `longest` edges, in the order of their length, those of one length by relation and tail.
+
+    They are what one might show without asking the model why.
+    """
+    distance = distances_to(graph, answer, longest)
+    search = _Search(graph, distance, answer)
+    for length in range(max(int(distance[head]), 1), longest + 1):
+        yield from search.continued((), head, {head}, length)
+
+
+class _Search:
+    """Continues beginnings of paths, as long as the answer is near enough."""
+
+    def __init__(self, graph: KnowledgeGraph, distance: np.ndarray, answer: int) -> None:
+        self._graph, self._distance, self._answer = graph, distance, answer
+        self._looks = 0
+
+    def continued(
+        self, path: tuple[Edge, ...], node: int, visited: set[int], length: int
+    ) -> Iterator[tuple[Edge, ...]]:
+        """The paths that take `length` more edges from a node to the answer."""
+        edges = slice(self._graph.offsets[node], self._graph.offsets[node + 1])
+        tails = self._graph.tails[edges]
+        near = np.flatnonzero((tails == self._answer) if length == 1 else (self._distance[tails] < length))
+        for relation, tail in zip(
+            self._graph.relations[edges][near].tolist(), tails[near].tolist(), strict=True
+        ):
+            self._looks += 1
+            if self._looks > _MAX_LOOKS:
+                return
+            if tail in visited or (tail == self._answer) != (length == 1):
+                continue
+            longer = (*path, (node, relation, tail))
+            if length == 1:
+                yield longer
+            else:
+                yield from self.continued(longer, tail, visited | {tail}, length - 1)

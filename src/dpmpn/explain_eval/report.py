@@ -1,6 +1,5 @@
 """Sums up what tests of explanations showed, as plain values with their uncertainty."""
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from dpmpn.ask.reasoner import Reasoner
+from dpmpn.evaluate.intervals import wilson
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
-from dpmpn.explain_eval.asking import Outcome
 from dpmpn.explain_eval.evidence import KINDS
-from dpmpn.explain_eval.predictions import CURVE, EvidenceTest, Measured, Sample, measure_predictions
+from dpmpn.explain_eval.fidelity import CURVE, EvidenceTest, Measured, Outcome, Sample, measure_predictions
 
 _RESAMPLES = 1000
 _FEWEST = 10  # values that an interval is given for
 _ALIKE = 1e-9  # apart, or less: rounding makes as much of a difference
-_Z = 1.959964  # the normal distribution has 95 % within so many standard deviations
 
 GROUPS: dict[str, Callable[[Measured], bool]] = {
     "all": lambda one: True,
@@ -92,17 +90,8 @@ def estimate(
     low: float | None = None
     high: float | None = None
     if len(values) >= _FEWEST:
-        low, high = _wilson(values) if is_share else _bootstrap(values, whole)
+        low, high = map(float, wilson(values.mean(), len(values))) if is_share else _bootstrap(values, whole)
     return {"mean": float(values.mean() / whole.mean()), "low": low, "high": high}
-
-
-def _wilson(values: np.ndarray) -> tuple[float, float]:
-    """The shares of true values p' that the share p of n values does not speak against: |p - p'| <= z √(p'(1-p')/n)."""
-    n, share = len(values), float(values.mean())
-    centre = share + _Z**2 / (2 * n)
-    reach = _Z * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
-    low, high = ((centre + end) / (1 + _Z**2 / n) for end in (-reach, reach))
-    return max(low, 0.0), min(high, 1.0)
 
 
 def _bootstrap(values: np.ndarray, whole: np.ndarray) -> tuple[float, float] | tuple[None, None]:

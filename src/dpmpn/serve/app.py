@@ -38,7 +38,7 @@ class Explorer:
     def __init__(self, reasoner: Reasoner, run_dir: Path, limits: Limits = LIMITS) -> None:
         self.reasoner, self.counts = reasoner, Counts()
         self.card = model_card(reasoner, run_dir, limits)
-        _ = reasoner.stated  # made once, for all questions
+        reasoner.known.index()  # once, for all questions
         _warm_up(reasoner)
         self.asking = Asking(reasoner, self.counts, limits.waiting_questions)
         self.quick = Desk("lookups", 2, limits.waiting_lookups, self.counts)

@@ -21,14 +21,14 @@ def explained(asked: QueryResult, answer: int | None) -> dict[str, Any]:
 
 def told_why_not(asked: QueryResult, candidate: int) -> dict[str, Any]:
     """Where a candidate lost its attention."""
-    reason = asked.why_not(asked.graph.entities.name(candidate))
+    reason = asked.why_not(candidate)
     return {"why_not": six_digits(reason.to_dict()), "text": reason.text()}
 
 
 def explanation_of(asked: QueryResult, answer: int | None) -> "Explanation":
     """The explanation of an answer, or the problem that there is nothing to explain."""
     try:
-        return asked.explain(None if answer is None else asked.graph.entities.name(answer))
+        return asked.explain(answer)
     except DataError as error:
         raise Problem("not_reached", str(error)) from error
 

@@ -100,8 +100,9 @@ def _asked_and_drawn(request: Request, task: str, seed: int, workshop: "Workshop
         run.path, ask_attending_from_per_step=ATTENDING_FROM, threads=request.threads, device="cpu"
     )
     (asked,) = reasoner.ask([reasoner.question_ids(head, relation)])
-    reached = asked.is_reached(reasoner.graph.entities.id(tail))
-    explanation = asked.explain(tail if reached else None)
+    wanted = reasoner.graph.entities.id(tail)
+    reached = asked.is_reached(wanted)
+    explanation = asked.explain(wanted if reached else None)
     folder = f"{_PICTURES}/{task}-seed{seed}"
     files = _saved(explanation, workshop, folder)
     return {

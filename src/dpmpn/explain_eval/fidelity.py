@@ -1,22 +1,30 @@
 """Tests the explanations of a sample of answers: each question is asked again on changed graphs."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.dataset import SPLITS, Dataset
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.batch import QueryBatch, SampledEdges
+from dpmpn.engine.engine import Engine
 from dpmpn.errors import DataError
-from dpmpn.evaluate.evaluator import known_answers
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, ExplanationData
 from dpmpn.explain.paths import Edge
-from dpmpn.explain_eval.asking import ChangedGraphs, Outcome, edges_at
 from dpmpn.explain_eval.evidence import KINDS, Evidence
-from dpmpn.explain_eval.shortest import ShortestPaths
 
 CURVE = (1, 5, 20)  # strongest paths, beside all that are kept
 ANSWERS = ("first", "stated")  # what is explained: what the model answers first, or what the split states
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an answer when the question was asked."""
+
+    probability: float
+    rank: float  # among all entities, ties at their mean; the last where it has no probability
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,37 @@ class Sample:
     stayed: int  # the head itself was the answer: no fact led there
 
 
+class ChangedGraphs:
+    """Asks on changes of one engine's graph; the network stays as it is."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self.graph = engine, engine.graph
+        drawn = engine.asking_batch(np.zeros(0, np.int32), np.zeros(0, np.int64)).ignn_edges
+        self._drawn = [
+            (edges, self.graph.find_edges(edges.heads, edges.relations, edges.tails)) for edges in drawn
+        ]
+
+    def without(self, head: int, relation: int, answer: int, facts: Iterable[Edge]) -> Outcome:
+        """Ask on the graph without some facts.
+
+        The IGNN keeps the edges it drew, but for those of the facts: so the difference is the facts' and not that of
+        another draw.
+        """
+        removed = edges_of(self.graph, facts)
+        batch = self.engine.asking_batch(np.array([head]), np.array([relation]))
+        kept = tuple(_kept(edges, ~np.isin(ids, removed)) for edges, ids in self._drawn)
+        return self._asked(self.engine, replace(batch, removed=removed, ignn_edges=kept), answer)
+
+    def alone(self, head: int, relation: int, answer: int, facts: Iterable[Edge]) -> Outcome:
+        """Ask on the graph of these facts and no others."""
+        graph = only_edges(self.graph, edges_of(self.graph, facts))
+        engine = Engine(self.engine.network, graph, self.engine.config)
+        return self._asked(engine, engine.asking_batch(np.array([head]), np.array([relation])), answer)
+
+    def _asked(self, engine: Engine, batch: QueryBatch, answer: int) -> Outcome:
+        return outcome(engine.answer(batch).of_all(self.graph.n_entities)[0], answer)
+
+
 class _OneQuestion:
     """Asks one question on changed graphs, about the same facts only once."""
 
@@ -96,8 +135,7 @@ def measure_predictions(
     """Test explanations of the first or the stated answers to a sample of a split's questions, to all if None."""
     questions = split_questions(reasoner.dataset, split, answers)
     drawn = _drawn(questions, sample, seed)
-    graphs, shortest = ChangedGraphs(reasoner.engine), ShortestPaths(reasoner.graph)
-    known = known_answers(reasoner.dataset)
+    graphs = ChangedGraphs(reasoner.engine)
     measured: list[Measured] = []
     without_facts = unreached = stayed = 0
     for at, (head, relation, *answer) in enumerate(drawn.tolist()):
@@ -108,10 +146,9 @@ def measure_predictions(
         else:
             # Draws depend on the question alone, so that a larger sample repeats them.
             random = np.random.default_rng([seed, head, relation])
-            evidence = Evidence(explanation, shortest, most_paths, enough, random)
+            evidence = Evidence(explanation, most_paths, enough, random)
             if evidence.facts("explanation"):
-                stated = known.lookup(np.array([head]), np.array([relation]))[1]
-                measured.append(_measured(explanation, evidence, graphs, (head, relation), stated))
+                measured.append(_measured(explanation, evidence, graphs, (head, relation)))
             else:
                 stayed += 1
         if progress is not None:
@@ -133,14 +170,9 @@ def explained(
     reasoner: Reasoner, head: int, relation: int, answer: int | None = None
 ) -> ExplanationData | None:
     """Why a question has an answer, the first if none is given; None where no attention reached it."""
-    graph = reasoner.graph
-    inverse = bool(graph.is_inverse[relation])
-    asked = int(graph.inverse[relation]) if inverse else relation
-    names = graph.entities.name(head), graph.relation_names.name(asked)
-    answers = reasoner.predict(*names, inverse=inverse)
-    if answer is not None and not answers.is_reached(graph.entities.name(answer)):
-        return None
-    return answers.explain(None if answer is None else graph.entities.name(answer))
+    inverse = bool(reasoner.graph.is_inverse[relation])
+    (result,) = reasoner.ask([(head, relation, inverse)])
+    return result.explain(answer) if answer is None or result.is_reached(answer) else None
 
 
 def _drawn(questions: np.ndarray, sample: int | None, seed: int) -> np.ndarray:
@@ -156,7 +188,6 @@ def _measured(
     evidence: Evidence,
     graphs: ChangedGraphs,
     question: tuple[int, int],
-    stated: np.ndarray,
 ) -> Measured:
     flow = explanation.flow
     answer = int(flow.query.nodes[flow.answer])
@@ -165,7 +196,7 @@ def _measured(
     return Measured(
         *question,
         answer,
-        right=bool(explanation.answer.known or answer in stated),
+        right=explanation.answer.known or explanation.answer.held_out != "",
         known=explanation.answer.known,
         before=asking.without(()),
         isolated=asking.without(edges_at(graphs.graph, question[0])),
@@ -177,3 +208,44 @@ def _measured(
         few_facts={kind: len(facts) for kind, facts in few.items()},
         curve=tuple(asking.tested(evidence.facts("explanation", paths)) for paths in CURVE),
     )
+
+
+def outcome(probabilities: np.ndarray, answer: int) -> Outcome:
+    """The outcome for an answer, from the probabilities of all entities."""
+    own = probabilities[answer]
+    if own == 0:
+        return Outcome(0.0, float(len(probabilities)))
+    better, tied = np.sum(probabilities > own), np.sum(probabilities == own)
+    return Outcome(float(own), float(better + (tied + 1) / 2))
+
+
+def edges_at(graph: KnowledgeGraph, entity: int) -> list[Edge]:
+    """All edges that lead away from an entity or to it."""
+    away = np.arange(*graph.offsets[entity : entity + 2])
+    edges = np.union1d(away, np.flatnonzero(graph.tails == entity))
+    columns = graph.edge_heads(edges), graph.relations[edges], graph.tails[edges]
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def edges_of(graph: KnowledgeGraph, facts: Iterable[Edge]) -> np.ndarray:
+    """Ids of the edges of facts, those of the inverse relations too, ascending."""
+    ids = np.array(list(facts), np.int64).reshape(-1, 3)
+    backward = np.stack([ids[:, 2], graph.inverse[ids[:, 1]], ids[:, 0]], 1)
+    edges = np.concatenate([ids, backward[backward[:, 1] >= 0]])
+    found = graph.find_edges(*edges.T) if len(edges) else np.empty(0, np.int64)
+    return np.unique(found[found >= 0])
+
+
+def only_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:
+    """The graph of some of the edges, with all its entities and relations."""
+    per_head = np.bincount(graph.edge_heads(edges), minlength=graph.n_entities)
+    return replace(
+        graph,
+        offsets=np.concatenate([[0], np.cumsum(per_head)]).astype(np.int64),
+        relations=graph.relations[edges],
+        tails=graph.tails[edges],
+    )
+
+
+def _kept(edges: SampledEdges, keep: np.ndarray) -> SampledEdges:
+    return SampledEdges(edges.heads[keep], edges.relations[keep], edges.tails[keep])

@@ -11,17 +11,20 @@ from hypothesis import strategies as st
 import dpmpn
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
 from dpmpn.explain.paths import fact_of, named_fact
-from dpmpn.explain_eval.asking import ChangedGraphs, Outcome, edges_of, only_edges, outcome
-from dpmpn.explain_eval.evidence import KINDS, Evidence
-from dpmpn.explain_eval.predictions import (
+from dpmpn.explain_eval.evidence import KINDS, Evidence, shortest_paths
+from dpmpn.explain_eval.fidelity import (
+    ChangedGraphs,
     EvidenceTest,
     Measured,
+    Outcome,
     Sample,
+    edges_of,
     explained,
     measure_predictions,
+    only_edges,
+    outcome,
 )
 from dpmpn.explain_eval.report import estimate, measure_explanations, summarise
-from dpmpn.explain_eval.shortest import ShortestPaths
 
 FAMILIES = 8
 TRAIN = [
@@ -160,9 +163,7 @@ def test_evidence_of_the_explanation_is_its_key_facts(reasoner: dpmpn.Reasoner) 
     for fact in TRAIN[::3]:
         head, relation, _ = ids(reasoner, fact)
         explanation = explained(reasoner, head, relation)
-        evidence = Evidence(
-            explanation, ShortestPaths(graph), KEPT_PATHS, KEPT_SHARE, np.random.default_rng(0)
-        )
+        evidence = Evidence(explanation, KEPT_PATHS, KEPT_SHARE, np.random.default_rng(0))
         chosen = {named_fact(graph, found) for found in evidence.facts("explanation")}
         assert chosen == {key.fact for key in explanation.key_facts}
         full = [named_fact(graph, found) for found in evidence.full]
@@ -202,8 +203,8 @@ edges = st.lists(
 @given(triples=edges, ends=st.tuples(st.integers(0, 5), st.integers(0, 5)), both=st.booleans())
 def test_shortest_paths_are_all_simple_paths_by_length(triples, ends, both) -> None:
     graph = dpmpn.KnowledgeGraph.from_ids(np.array(triples), 6, 2, add_inverses=both)
-    found = list(ShortestPaths(graph).between(*ends, longest=4))
-    assert found == list(ShortestPaths(graph).between(*ends, longest=4))
+    found = list(shortest_paths(graph, *ends, longest=4))
+    assert found == list(shortest_paths(graph, *ends, longest=4))
     assert all(len(path) <= len(later) for path, later in pairwise(found))
     known = networkx.MultiDiGraph()
     known.add_nodes_from(range(6))
