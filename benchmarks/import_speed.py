@@ -21,7 +21,7 @@ import polars as pl
 
 _OPEN = """
 import time
-from dpmpn.data.dataset import load_dataset
+from dpmpn.data.importer import load_dataset
 started = time.perf_counter()
 dataset = load_dataset({folder!r})
 name = dataset.graph.entities.name(dataset.graph.n_entities // 2)

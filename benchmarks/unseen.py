@@ -19,8 +19,9 @@ import scipy.sparse as sparse
 import torch
 
 from dpmpn.ask.reasoner import Reasoner
-from dpmpn.data.dataset import Dataset, load_dataset
+from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.importer import load_dataset
 from dpmpn.engine.engine import Engine
 from dpmpn.evaluate.evaluator import known_answers, rank_queries
 from dpmpn.evaluate.known import KnownAnswers

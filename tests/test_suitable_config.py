@@ -4,7 +4,7 @@ import pytest
 
 from dpmpn import suitable_config as module
 from dpmpn.config import load_preset
-from dpmpn.data.dataset import dataset_from_tuples, load_dataset
+from dpmpn.data.importer import dataset_from_tuples, load_dataset
 from dpmpn.suitable_config import suitable_config
 
 

@@ -3,9 +3,9 @@
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.results import Predictions
 from dpmpn.config import Config, load_preset
-from dpmpn.data.dataset import Dataset, dataset_from_tuples, load_dataset
+from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.importer import SplitChoice, dataset_from
+from dpmpn.data.importer import SplitChoice, dataset_from, dataset_from_tuples, load_dataset
 from dpmpn.errors import ConfigError, DataError, DpmpnError, RunError, UnknownName
 from dpmpn.explain.explanation import Prediction
 from dpmpn.render.explanation import Explanation, WhyNot

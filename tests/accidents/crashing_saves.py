@@ -3,7 +3,7 @@
 import torch
 
 from dpmpn.config import Config
-from dpmpn.data.dataset import dataset_from_tuples
+from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.train.checkpoint import load_checkpoint, save_best, save_checkpoint
 from dpmpn.train.metrics import append_line
 from dpmpn.train.optimiser import Adam

@@ -12,7 +12,7 @@ from dpmpn.data.fetching.downloads import ListedFile, Listing
 from dpmpn.data.fetching.fetch import fetch_dataset
 from dpmpn.data.importer import import_dataset
 from dpmpn.data.labels import read_labels
-from dpmpn.data.sources.choose import source_of
+from dpmpn.data.sources.formats import source_of
 
 FILES = {
     "test.txt": b"entity1\trelation0\tentity9\n",

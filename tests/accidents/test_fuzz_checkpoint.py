@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpmpn.config import Config
-from dpmpn.data.dataset import dataset_from_tuples
+from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.errors import RunError
 from dpmpn.models.paper.network import build_network
 from dpmpn.train.checkpoint import (

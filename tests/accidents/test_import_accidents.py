@@ -21,7 +21,7 @@ from forked_cli import ForkedCli, Running
 from killed_calls import FILES
 from one_line import caller, is_refused
 
-from dpmpn.data.dataset import load_dataset
+from dpmpn.data.importer import load_dataset
 from dpmpn.errors import DataError, RunError
 from dpmpn.files import whole_folder
 

@@ -20,9 +20,9 @@ from one_line import Call, caller, is_refused
 
 from dpmpn.ask.parts import Parts
 from dpmpn.ask.question_files import read_queries
-from dpmpn.data.dataset import load_dataset
+from dpmpn.data.importer import load_dataset
 from dpmpn.data.labels import read_labels
-from dpmpn.data.sources.choose import source_of
+from dpmpn.data.sources.formats import source_of
 from dpmpn.errors import DataError
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20
@@ -136,7 +136,7 @@ def test_bombs_are_refused_quickly(tmp_path: Path, name: str) -> None:
     assert path.stat().st_size < 1 << 20
     code = (
         "import resource, sys, time\n"
-        "from dpmpn.data.sources.choose import open_source\n"
+        "from dpmpn.data.sources.formats import open_source\n"
         "from dpmpn.data.sources.base import ReadOptions\n"
         "from dpmpn.errors import DataError\n"
         "before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()\n"

@@ -14,7 +14,7 @@ from dpmpn.ask import answer_files
 from dpmpn.ask.answer_files import answer_queries
 from dpmpn.ask.question_files import read_queries
 from dpmpn.ask.reasoner import Reasoner
-from dpmpn.data.dataset import dataset_from_tuples
+from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.data.labels import Labels
 from dpmpn.errors import ConfigError, DataError, RunError, UnknownName
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tiny_family import FACTS, HELD_OUT, TINY, Call
 
-from dpmpn.data.dataset import load_dataset
+from dpmpn.data.importer import load_dataset
 
 EVERYTHING = [*FACTS, *HELD_OUT["valid"], *HELD_OUT["test"]]
 

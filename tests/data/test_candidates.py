@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from dpmpn.data.candidates import read_candidates
+from dpmpn.data.tasks import read_candidates
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError
 

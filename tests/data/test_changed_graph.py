@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data.candidates import Candidates
 from dpmpn.data.changed_graph import changed_dataset, changed_graph
-from dpmpn.data.dataset import Dataset, dataset_from_tuples
+from dpmpn.data.dataset import Candidates, Dataset
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.data.labels import Labels
 from dpmpn.errors import DataError, UnknownName
 

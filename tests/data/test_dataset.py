@@ -1,13 +1,21 @@
 import gzip
 import os
+import re
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+import zstandard
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data.dataset import dataset_from_tuples, load_dataset
+from dpmpn.data.dataset import SPLITS
+from dpmpn.data.importer import dataset_from_tuples, import_dataset, load_dataset
 from dpmpn.data.registry import DATASETS, ROOT_VARIABLE
+from dpmpn.data.sources.base import ReadOptions
+from dpmpn.data.sources.columns import SPACES
+from dpmpn.data.sources.formats import open_sources, split_files
 from dpmpn.errors import DataError, UnknownName
 
 TRAIN = [("b", "r", "a"), ("a", "s", "c"), ("b", "r", "a")]
@@ -74,8 +82,122 @@ def test_a_gzipped_file_is_found(tmp_path):
 
 
 def test_a_folder_without_train_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"has no train\.txt"):
+    with pytest.raises(DataError, match=r"has no file train\.\*, such as train\.txt"):
         load_dataset(write(tmp_path, test=TRAIN))
+
+
+plain_name = st.text(
+    st.characters(blacklist_categories=["Cs"], blacklist_characters='\t\r\n\ufeff\0"#'),
+    min_size=1,
+    max_size=6,
+).filter(lambda text: text.strip() == text.strip(SPACES) == text)
+rows = st.lists(st.tuples(plain_name, plain_name, plain_name), min_size=1, max_size=20)
+
+
+def folder_with(folder, content, name="train.txt"):
+    path = Path(folder) / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return path
+
+
+def facts(folder):
+    dataset = load_dataset(folder)
+    return named(dataset, dataset.train)
+
+
+@given(rows, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["train.txt", "train.txt.gz"]))
+@settings(max_examples=60)
+def test_what_is_written_is_loaded(triples, line_end, name):
+    content = "".join("\t".join(row) + line_end for row in [("a fact", "comes", "first"), *triples]).encode()
+    with tempfile.TemporaryDirectory() as folder:
+        folder_with(folder, content, name)
+        assert facts(folder) == list(dict.fromkeys([("a fact", "comes", "first"), *triples]))
+
+
+@pytest.mark.parametrize("stem", ["valid", "val", "validation", "dev", "Valid"])
+@pytest.mark.parametrize(
+    ("ending", "content"),
+    [("txt", "c\tr\ta\n"), ("csv", "head,relation,tail\nc,r,a\n"), ("json", '["c", "r", "a"]')],
+)
+def test_validation_facts_are_found_whatever_they_are_called(tmp_path, stem, ending, content):
+    write(tmp_path, train=TRAIN)
+    (tmp_path / f"{stem}.{ending}").write_text(content)
+    dataset = load_dataset(tmp_path)
+    assert named(dataset, dataset.valid) == [("c", "r", "a")]
+
+
+def test_a_folder_is_loaded_and_imported_alike(tmp_path):
+    write(tmp_path, train=TRAIN, val=[("c", "r", "a")], test=[("a", "s", "new")])
+    sources = {split: open_sources(files, ReadOptions()) for split, files in split_files(tmp_path).items()}
+    import_dataset({split: sources[split] for split in SPLITS}, tmp_path / "imported")
+    loaded, imported = load_dataset(tmp_path), load_dataset(tmp_path / "imported")
+    assert loaded.graph.entities.names == imported.graph.entities.names
+    assert loaded.graph.relation_names.names == imported.graph.relation_names.names
+    for array in ("offsets", "relations", "tails", "inverse"):
+        assert np.array_equal(getattr(loaded.graph, array), getattr(imported.graph, array))
+    for split in SPLITS:
+        assert np.array_equal(loaded.split(split), imported.split(split))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a\tr\tb\nc\tr\td",
+        b"a\tr\tb\nc\tr\td\n\n",
+        b"a\tr\tb\n\nc\tr\td\n",
+        b"a\tr\tb\r\nc\tr\td\r\n\r\n",
+        b"\xef\xbb\xbfa\tr\tb\nc\tr\td\n",
+        b" a\tr\tb\nc\tr \td\n",
+    ],
+)
+def test_line_ends_blank_lines_white_space_and_byte_order_mark_are_accepted(tmp_path, content):
+    folder_with(tmp_path, content)
+    assert facts(tmp_path) == [("a", "r", "b"), ("c", "r", "d")]
+
+
+def test_quotes_hashes_numbers_and_null_are_plain_names(tmp_path):
+    folder_with(tmp_path, b'"a\tNA\t#b"\n1\tnull\t2\n')
+    assert facts(tmp_path) == [('"a', "NA", '#b"'), ("1", "null", "2")]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        (b"a\tr\tb\nc d\n", 2, "1 column instead of 3 in 'c d'"),
+        (b"a\tr\tb\nx\tr\ty\na\tr\tb\tx\nc\td\n", 3, "4 columns instead of 3 in 'a\tr\tb\tx'"),
+        (b"a\tr\tb\n\t\td\n", 2, "empty head in '\t\td'"),
+        (b"a\tr\tb\nc\tr\t\n", 2, "empty tail in 'c\tr\t'"),
+        (b"a\tr\tb\nc\tr\td\nx\tr\t\xff\n", 3, "byte 0xff at position 5 is not UTF-8 in 'x\tr\t\ufffd'"),
+        (b"a\tr\tb\na\tr\t \n", 2, "empty tail in 'a\tr\t '"),
+        (b"a\tr\tb\na\tr\t\0\n", 2, "byte 0x00 at position 5"),
+    ],
+)
+def test_a_wrong_line_is_named_with_its_value(tmp_path, content, line, message):
+    path = folder_with(tmp_path, content)
+    with pytest.raises(DataError, match=re.escape(f"{path}, line {line}: {message}")) as error:
+        load_dataset(tmp_path)
+    assert str(error.value).endswith(
+        "with --skip-bad (an option of `dpmpn import`, which makes a dataset of the folder)"
+    )
+
+
+@pytest.mark.parametrize(("content", "message"), [(b"", "is empty"), (b"\r\n\r\n", "no facts were read")])
+def test_a_file_without_facts_is_refused(tmp_path, content, message):
+    folder_with(tmp_path, content)
+    with pytest.raises(DataError, match=message):
+        load_dataset(tmp_path)
+
+
+def test_a_broken_archive_is_refused(tmp_path):
+    path = folder_with(tmp_path, b"a\tr\tb\n" * 100, "train.txt.gz")
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(DataError, match=r"train\.txt\.gz: cannot be read"):
+        load_dataset(tmp_path)
+
+
+def test_a_zstd_archive_is_read(tmp_path):
+    (tmp_path / "train.txt.zst").write_bytes(zstandard.ZstdCompressor().compress(b"a\tr\tb\n"))
+    assert facts(tmp_path) == [("a", "r", "b")]
 
 
 def make_task(folder, train):

@@ -19,11 +19,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data.dataset import load_dataset
 from dpmpn.data.fetching import downloads, transfer
 from dpmpn.data.fetching.downloads import MIRROR_VARIABLE, ListedFile, Listing
 from dpmpn.data.fetching.fetch import fetch_dataset
 from dpmpn.data.fetching.transfer import NotThere, Remote, download
+from dpmpn.data.importer import load_dataset
 from dpmpn.data.registry import DATASETS, ROOT_VARIABLE, default_root, list_datasets
 from dpmpn.errors import DataError, UnknownName
 

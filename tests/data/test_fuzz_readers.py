@@ -14,11 +14,11 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data.readers import read_triples
+from dpmpn.data.importer import load_dataset
 from dpmpn.data.sources import separated
 from dpmpn.data.sources.base import COLUMNS, ReadOptions
-from dpmpn.data.sources.choose import open_source
 from dpmpn.data.sources.columns import SPACES
+from dpmpn.data.sources.formats import open_source
 from dpmpn.data.sources.lines import text_chunks
 from dpmpn.errors import DataError
 
@@ -75,13 +75,18 @@ def read(path, **options):
 def never_another_error(content: bytes, name: str, format: str | None, on_error: str) -> None:
     """Whatever stands in a file, facts or a DataError come out."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        path.write_bytes(content)
-        for reading in (lambda: read(path, format=format, on_error=on_error), lambda: read_triples(path)):
+        path, train = Path(folder) / name, Path(folder) / name.replace("f", "train", 1)
+        for file in (path, train):
+            file.write_bytes(content)
+        readings = {
+            path: lambda: read(path, format=format, on_error=on_error),
+            folder: lambda: load_dataset(folder),
+        }
+        for where, reading in readings.items():
             try:
                 reading()
             except DataError as error:
-                assert str(path) in str(error) and "\n" not in str(error)
+                assert str(where) in str(error) and "\n" not in str(error)
 
 
 def mutated(content: bytes, changes: list[tuple[int, int, int]]) -> bytes:

@@ -10,8 +10,8 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data.dataset import SPLITS, dataset_from_tuples
-from dpmpn.data.dataset_folder import open_dataset, write_dataset
+from dpmpn.data.dataset import SPLITS, open_dataset, write_dataset
+from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.data.sources.base import LABELS
 from dpmpn.errors import DataError
 from dpmpn.files import fingerprints

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpmpn.data.dataset import SPLITS, load_dataset
-from dpmpn.data.importer import Encoder, SplitChoice, import_dataset, read_dataset
+from dpmpn.data.dataset import SPLITS
+from dpmpn.data.importer import Encoder, SplitChoice, import_dataset, load_dataset, read_dataset
 from dpmpn.data.sources.base import FACTS, LABELS, Account
 from dpmpn.errors import DataError, RunError
 
@@ -53,7 +53,7 @@ def test_encoded_batches_say_the_same_facts(batches):
     encoder = Encoder()
     for rows in batches:
         encoder.add("train", pl.DataFrame(rows, FACTS, orient="row"))
-    entities, relations, triples = encoder.finish()
+    entities, relations, triples, _ = encoder.finish()
     facts = [row for rows in batches for row in rows]
     assert list(entities) == sorted({name for h, _, t in facts for name in (h, t)})
     assert list(relations) == sorted({r for _, r, _ in facts})

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmpn.cli import inductive as inductive_command
-from dpmpn.data.dataset import SPLITS, Dataset, dataset_from_tuples, load_dataset
-from dpmpn.data.dataset_folder import write_dataset
+from dpmpn.data.dataset import SPLITS, Dataset, write_dataset
+from dpmpn.data.importer import dataset_from_tuples, load_dataset
 from dpmpn.data.inductive import InductiveSplit, inductive_split, partition
 from dpmpn.errors import ConfigError, DataError
 

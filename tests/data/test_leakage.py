@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data.dataset import dataset_from_tuples, load_dataset
+from dpmpn.data.importer import dataset_from_tuples, load_dataset
 from dpmpn.data.leakage import joined_pairs, known_facts, leakage
 from dpmpn.data.registry import DATASETS, ROOT_VARIABLE
 

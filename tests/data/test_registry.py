@@ -1,6 +1,6 @@
 import pytest
 
-from dpmpn.data.dataset import load_dataset
+from dpmpn.data.importer import load_dataset
 from dpmpn.data.registry import DATASETS, ROOT_VARIABLE, find_dataset, known_dataset, list_datasets
 from dpmpn.errors import DataError, UnknownName
 

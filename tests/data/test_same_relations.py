@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpmpn.data.dataset import SPLITS, Dataset, dataset_from_tuples, load_dataset
+from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.importer import dataset_from_tuples, load_dataset
 from dpmpn.data.inductive import with_relations_of
 from dpmpn.errors import UnknownName
 

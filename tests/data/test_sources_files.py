@@ -7,7 +7,7 @@ import pytest
 
 from dpmpn.data.sources import json_lines, parquet, separated
 from dpmpn.data.sources.base import LABELS, ReadOptions
-from dpmpn.data.sources.choose import open_source
+from dpmpn.data.sources.formats import open_source
 from dpmpn.data.sources.json_lines import JsonLinesSource
 from dpmpn.data.sources.lines import LONGEST_LINE, text_chunks
 from dpmpn.data.sources.parquet import ParquetSource

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from dpmpn.cli import stats
-from dpmpn.data.dataset import dataset_from_tuples, load_dataset
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.importer import dataset_from_tuples, load_dataset
 from dpmpn.data.leakage import joined_pairs
 from dpmpn.data.registry import DATASETS, ROOT_VARIABLE
 from dpmpn.data.statistics import components, shortest_paths, statistics

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dpmpn.data.dataset import Dataset, dataset_from_tuples, load_dataset
+from dpmpn.data.dataset import Dataset
+from dpmpn.data.importer import dataset_from_tuples, load_dataset
 from dpmpn.data.tasks import WRONG_PER_HEAD, single_relation_task
 from dpmpn.errors import DataError, UnknownName
 

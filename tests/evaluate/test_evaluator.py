@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from dpmpn.config import Config, Horizon
-from dpmpn.data.candidates import Candidates
-from dpmpn.data.dataset import Dataset
+from dpmpn.data.dataset import Candidates, Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.answer import Answer
 from dpmpn.engine.batch import NO_EDGES

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from dpmpn.config import Config
-from dpmpn.data.dataset import Dataset, dataset_from_tuples
+from dpmpn.data.dataset import Dataset
+from dpmpn.data.importer import dataset_from_tuples
 
 
 def small_dataset(n_valid: int = 20) -> Dataset:

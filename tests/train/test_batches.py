@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpmpn.config import Config
-from dpmpn.data.dataset import dataset_from_tuples
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.errors import DataError
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.validation import training_queries

@@ -8,8 +8,7 @@ import socket
 import numpy as np
 import pytest
 
-from dpmpn.data.candidates import Candidates
-from dpmpn.data.dataset import SPLITS
+from dpmpn.data.dataset import SPLITS, Candidates
 from dpmpn.errors import RunError
 from dpmpn.models.paper.network import build_network
 from dpmpn.train.checkpoint import save_best

@@ -7,7 +7,7 @@ import typer
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.settings import with_settings
 from dpmpn.config import Config, load_preset, with_overrides
-from dpmpn.data.dataset import load_dataset
+from dpmpn.data.importer import load_dataset
 from dpmpn.errors import ConfigError
 from dpmpn.suitable_config import suitable_config
 

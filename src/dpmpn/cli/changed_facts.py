@@ -9,7 +9,7 @@ import typer
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.output import Output
-from dpmpn.data.dataset import load_dataset
+from dpmpn.data.importer import load_dataset
 from dpmpn.errors import DataError
 from dpmpn.wording import counted
 
@@ -100,7 +100,7 @@ def _facts(paths: Sequence[Path] | None) -> "pl.DataFrame":
     import polars as pl
 
     from dpmpn.data.sources.base import COLUMNS, FACTS, ReadOptions
-    from dpmpn.data.sources.choose import open_source
+    from dpmpn.data.sources.formats import open_source
 
     frames = [pl.DataFrame(schema=FACTS)]
     try:

@@ -9,7 +9,7 @@ import typer
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter
 from dpmpn.cli.signals import stoppable
-from dpmpn.data.dataset import load_dataset
+from dpmpn.data.importer import load_dataset
 from dpmpn.errors import ConfigError, Stopped
 from dpmpn.wording import counted, duration, percentage
 

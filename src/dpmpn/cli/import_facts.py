@@ -11,6 +11,10 @@ import typer
 from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.cli.progress import Meter
 from dpmpn.data.dataset import SPLITS
+from dpmpn.data.importer import SplitChoice, import_dataset, without_train
+from dpmpn.data.labels import read_labels
+from dpmpn.data.sources.base import ReadOptions
+from dpmpn.data.sources.formats import FORMATS, open_sources, split_files
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.wording import counted, duration
 
@@ -23,7 +27,7 @@ def command(
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="files (.tsv .csv .txt .jsonl .json .parquet .nt .nq .ttl .trig .rdf .jsonld, also .gz .zst .zip), "
+            help=f"files ({' '.join(f'.{suffix}' for suffix in FORMATS)}, also .gz .zst .zip), "
             "a folder with train, valid and test files, a SPARQL endpoint (https://...), or a database "
             "(sqlite:///..., postgresql://...)",
         ),
@@ -116,11 +120,6 @@ def command(
     For example: dpmpn import facts.csv --labels names.tsv --out graphs/mine, then dpmpn train graphs/mine --out
     runs/mine. What was read, left out and why is printed, and kept in GRAPH_DIR/import.json.
     """
-    from dpmpn.data.importer import SplitChoice, import_dataset
-    from dpmpn.data.labels import read_labels
-    from dpmpn.data.sources.base import ReadOptions
-    from dpmpn.data.sources.choose import open_sources
-
     output = Output(json)
     _check_choice("--split", split, ("random", "time", "none"))
     _check_choice("--literals", literals, ("drop", "keep"))
@@ -181,30 +180,10 @@ def _by_split(sources: list[str], valid: list[str], test: list[str]) -> dict[str
         return {"train": sources, "valid": valid, "test": test}
     if len(sources) > 1 or valid or test:
         raise ConfigError(f"{folders[0]} is a folder: give it alone, or name the files in it")
-    folder = Path(folders[0])
-    stems = {"train": ("train",), "valid": ("valid", "dev", "val"), "test": ("test",)}
-    found = {which: _files_of(folder, stems[which]) for which in SPLITS}
+    found = split_files(Path(folders[0]))
     if not found["train"]:
-        raise DataError(f"{folder}: has no file train.*; name the files to read")
-    return found
-
-
-def _files_of(folder: Path, stems: tuple[str, ...]) -> list[str]:
-    """Files of a split that can be read; two of one name, packed and not, are surely the same facts."""
-    from dpmpn.data.sources.choose import FORMATS
-
-    found: dict[str, str] = {}
-    for file in sorted(folder.iterdir()):
-        stem, *suffixes = file.name.lower().split(".")
-        packed = bool(suffixes) and suffixes[-1] in ("gz", "zst", "zip")
-        plain = ".".join([stem, *(suffixes[:-1] if packed else suffixes)])
-        if file.is_file() and stem in stems and plain.rpartition(".")[2] in FORMATS:
-            if plain in found:
-                raise DataError(
-                    f"{folder}: {Path(found[plain]).name} and {file.name} may be the same; name the files"
-                )
-            found[plain] = str(file)
-    return list(found.values())
+        raise without_train(Path(folders[0]))
+    return {which: found[which] for which in SPLITS}
 
 
 def _three(columns: str | None) -> tuple[str, str, str] | None:

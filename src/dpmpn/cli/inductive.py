@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from dpmpn.cli.output import JsonTarget, Output, table
-from dpmpn.data.dataset import load_dataset
+from dpmpn.data.importer import load_dataset
 
 REPORT = "inductive.json"
 _PARTS = {"whole": "all of it", "train": "to train on", "ask": "to ask about"}
@@ -40,7 +40,7 @@ def command(
     For example: dpmpn inductive WN18RR --out graphs/parted
     """
     output = Output(json)
-    from dpmpn.data.dataset_folder import write_dataset
+    from dpmpn.data.dataset import write_dataset
     from dpmpn.data.inductive import inductive_split
     from dpmpn.files import whole_folder, write_json
 

@@ -7,7 +7,7 @@ from rich.markup import escape
 
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter
-from dpmpn.data.dataset import load_dataset
+from dpmpn.data.importer import load_dataset
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.wording import percentage
 

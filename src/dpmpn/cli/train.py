@@ -12,7 +12,8 @@ from dpmpn.cli.progress import Meter
 from dpmpn.cli.settings import with_settings
 from dpmpn.cli.signals import stoppable
 from dpmpn.config import Config, load_preset, with_overrides
-from dpmpn.data.dataset import Dataset, load_dataset
+from dpmpn.data.dataset import Dataset
+from dpmpn.data.importer import load_dataset
 from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.suitable_config import suitable_config

@@ -9,7 +9,7 @@ import polars as pl
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph, sorted_unique
 from dpmpn.data.sources.base import FACTS
-from dpmpn.data.sources.choose import source_of
+from dpmpn.data.sources.formats import source_of
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import UnknownName
 

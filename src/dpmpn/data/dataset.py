@@ -1,23 +1,42 @@
-"""A dataset: the training graph, the triples of the splits and the queries asked about them."""
+"""A dataset: the training graph, the triples of the splits and the queries asked about them; in memory and on disk.
 
-from collections.abc import Iterable, Mapping
+A folder holds
+dataset.json          format, version, name, directions, counts; size and SHA-256 of the triples
+graph/                the training graph with its names and labels (see `storage`)
+triples/<split>.npy   train, valid and test: int32, n x 3 (head, relation, tail); candidates.npy for a task
+"""
+
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import polars as pl
 
-from dpmpn.data.candidates import CANDIDATES_FILE, Candidates, read_candidates
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.readers import COLUMNS, read_triples
-from dpmpn.data.registry import find_dataset, known_dataset
-from dpmpn.data.vocabulary import Vocabulary
+from dpmpn.data.storage import check_range, open_array, save_array
 from dpmpn.errors import DataError, UnknownName
+from dpmpn.files import check_fingerprints, check_version, fingerprints, read_json, write_json
 
 SPLITS = ("train", "valid", "test")
-_SPLIT_FILES = {"train": ("train",), "valid": ("valid", "dev"), "test": ("test",)}
-_GRAPH = "graph"
-_NO_TRIPLES = pl.DataFrame(schema={column: pl.String for column in COLUMNS})
+UNKNOWN_ENTITY = -1
+MANIFEST, GRAPH, TRIPLES = "dataset.json", "graph", "triples"
+FORMAT = "dpmpn-dataset"
+VERSION = 1
+_CANDIDATES = "candidates"
+_ADVICE = "copy the folder again from where it is whole, or make it anew"
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Pairs asked about one relation, one row a candidate, in the order of the file."""
+
+    relation: int  # the task's relation
+    heads: np.ndarray  # int32, n_candidates; -1 for an entity the graph does not have, which scores 0
+    tails: np.ndarray  # int32, n_candidates; likewise
+    positive: np.ndarray  # bool, n_candidates
+
+    def __len__(self) -> int:
+        return len(self.heads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,106 +72,76 @@ class Dataset:
         return np.concatenate([triples, backward])  # 2n x 3
 
 
-def load_dataset(name_or_folder: str | Path) -> Dataset:
-    """Load a dataset from a folder (imported, or with train.txt), or by a name of the registry."""
-    from dpmpn.data.dataset_folder import MANIFEST, open_dataset
-
-    folder = Path(name_or_folder)
-    if (folder / MANIFEST).is_file():
-        return open_dataset(folder)
-    if _find_file(folder, "train") is not None:
-        return _load_folder(folder, folder.resolve().name)
-    if folder.is_dir() and find_dataset(str(name_or_folder)) is None:
-        raise DataError(
-            f"{folder}: has no train.txt or train.txt.gz; put the training triples there, or make a dataset of "
-            "your files with `dpmpn import`"
-        )
-    entry = known_dataset(str(name_or_folder))
-    return _load_folder(entry.existing_folder(), entry.name)
+def write_dataset(dataset: Dataset, folder: Path) -> None:
+    """Write the files of a dataset into a folder."""
+    for name in (GRAPH, TRIPLES):
+        (folder / name).mkdir()
+    dataset.graph.write(folder / GRAPH)
+    arrays = {split: dataset.split(split) for split in SPLITS}
+    if dataset.candidates is not None:
+        ranked = dataset.candidates
+        arrays[_CANDIDATES] = np.stack([ranked.heads, ranked.tails, ranked.positive], 1)  # n x 3
+    for name, array in arrays.items():
+        save_array(folder / _file(name), np.asarray(array, np.int32))
+    files = fingerprints(folder, [_file(name) for name in arrays])
+    write_json(folder / MANIFEST, _description(dataset) | {"files": files})
 
 
-def dataset_from_tuples(
-    train: Iterable[tuple[str, str, str]],
-    valid: Iterable[tuple[str, str, str]] = (),
-    test: Iterable[tuple[str, str, str]] = (),
-    name: str = "mine",
-) -> Dataset:
-    """Make a dataset of (head, relation, tail) names."""
-    given = {"train": train, "valid": valid, "test": test}
-    frames = {split: _frame(split, triples) for split, triples in given.items()}
-    if frames["train"].is_empty():
-        raise DataError("train has no triples; give at least one")
-    return _build(name, frames)
+def open_dataset(folder: str | Path) -> Dataset:
+    """Open a dataset from its folder alone, after its files proved to be those that were written."""
+    folder = Path(folder)
+    path = folder / MANIFEST
+    values = read_json(path, _ADVICE, DataError)
+    check_version(path, values, FORMAT, VERSION, _ADVICE, DataError)
+    relation = values.get("relation")
+    arrays = [*SPLITS, *([_CANDIDATES] if relation is not None else [])]
+    check_fingerprints(folder, values.get("files"), [_file(name) for name in arrays], _ADVICE, DataError)
+    graph = KnowledgeGraph.open(folder / GRAPH)
+    train, valid, test = (_open_triples(folder / _file(split), graph, values.get(split)) for split in SPLITS)
+    if not isinstance(values.get("name"), str) or not isinstance(values.get("both_directions"), bool):
+        raise DataError(f"{path} does not say the dataset's name and directions; {_ADVICE}")
+    candidates = None if relation is None else _open_candidates(folder, graph, values)
+    return Dataset(values["name"], graph, train, valid, test, values["both_directions"], candidates, folder)
 
 
-def _load_folder(folder: Path, name: str) -> Dataset:
-    files = {split: _find_split(folder, split) for split in SPLITS}
-    if files["train"] is None:
-        raise DataError(f"{folder}: has no train.txt or train.txt.gz; put the training triples there")
-    frames = {split: read_triples(file) if file else _NO_TRIPLES for split, file in files.items()}
-    graph_file = _find_file(folder, _GRAPH)
-    if graph_file is None or not (folder / CANDIDATES_FILE).is_file():
-        return _build(name, frames, folder)
-    return _build_task(name, frames | {_GRAPH: read_triples(graph_file)}, folder)
+def _file(name: str) -> str:
+    return f"{TRIPLES}/{name}.npy"
 
 
-def _find_split(folder: Path, split: str) -> Path | None:
-    found = (_find_file(folder, stem) for stem in _SPLIT_FILES[split])
-    return next((file for file in found if file is not None), None)
+def _description(dataset: Dataset) -> dict[str, Any]:
+    candidates = dataset.candidates
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": dataset.name,
+        "both_directions": dataset.both_directions,
+        "relation": candidates.relation if candidates else None,  # of a task
+        "candidates": len(candidates) if candidates else None,
+        "entities": dataset.graph.n_entities,
+        "relations": dataset.graph.n_forward,
+        "edges": dataset.graph.n_edges,
+        **{split: len(dataset.split(split)) for split in SPLITS},
+    }
 
 
-def _find_file(folder: Path, stem: str) -> Path | None:
-    files = (folder / f"{stem}.txt", folder / f"{stem}.txt.gz")
-    return next((file for file in files if file.is_file()), None)
+def _open_rows(path: Path, count: Any) -> np.ndarray:
+    if type(count) is not int or not 0 <= count < 2**48:
+        raise DataError(f"{MANIFEST} says that {path} has {count!r:.60} rows; {_ADVICE}")
+    return open_array(path, (np.int32,), (count, 3), _ADVICE)
 
 
-def _build(name: str, frames: Mapping[str, pl.DataFrame], folder: Path | None = None) -> Dataset:
-    """A dataset whose graph is the training triples and their inverses."""
-    entities, relations, triples = _encode(frames)
-    graph = KnowledgeGraph.from_ids(triples["train"], entities, relations)
-    train, valid, test = (triples[split] for split in SPLITS)
-    return Dataset(name, graph, train, valid, test, both_directions=True, folder=folder)
+def _open_triples(path: Path, graph: KnowledgeGraph, count: Any) -> np.ndarray:
+    triples = _open_rows(path, count)
+    for column, limit in enumerate((graph.n_entities, graph.n_relations, graph.n_entities)):
+        check_range(path, triples[:, column], 0, limit, _ADVICE)
+    return triples
 
 
-def _build_task(name: str, frames: Mapping[str, pl.DataFrame], folder: Path) -> Dataset:
-    """A NELL-995 task: the graph is its own file, inverses included, and one relation is asked one way."""
-    asked = frames["train"]["relation"].unique().sort()
-    if len(asked) != 1:
-        raise DataError(
-            f"{folder}: a task with {CANDIDATES_FILE} asks one relation, but its training file has "
-            f"{len(asked)}, such as '{asked[0]}'; remove {CANDIDATES_FILE} to load it as a plain dataset"
-        )
-    entities, relations, triples = _encode(frames)
-    graph = KnowledgeGraph.from_ids(triples[_GRAPH], entities, relations, add_inverses=False)
-    relation = relations.id(asked[0], "relation")
-    candidates = read_candidates(folder / CANDIDATES_FILE, entities, relation)
-    train, valid, test = (triples[split] for split in SPLITS)
-    return Dataset(name, graph, train, valid, test, False, candidates, folder)
-
-
-def _encode(
-    frames: Mapping[str, pl.DataFrame],
-) -> tuple[Vocabulary, Vocabulary, dict[str, np.ndarray]]:
-    """Sorted entity and relation names of all frames, and each frame as ids without duplicates."""
-    entities = _sorted_names([f[column] for f in frames.values() for column in ("head", "tail")])
-    relations = _sorted_names([f["relation"] for f in frames.values()])
-    types = {"head": pl.Enum(entities), "relation": pl.Enum(relations), "tail": pl.Enum(entities)}
-    triples = {name: _ids(frame, types) for name, frame in frames.items()}
-    return Vocabulary(entities.to_list()), Vocabulary(relations.to_list()), triples
-
-
-def _sorted_names(columns: list[pl.Series]) -> pl.Series:
-    return pl.concat([column.rename("name") for column in columns]).unique().sort()
-
-
-def _ids(frame: pl.DataFrame, types: dict[str, pl.Enum]) -> np.ndarray:
-    ids = frame.select(pl.col(c).cast(types[c]).to_physical().cast(pl.Int32) for c in COLUMNS)
-    return np.ascontiguousarray(ids.unique(maintain_order=True).to_numpy())  # n x 3
-
-
-def _frame(split: str, triples: Iterable[tuple[str, str, str]]) -> pl.DataFrame:
-    rows = list(triples)
-    for i, row in enumerate(rows):
-        if len(row) != 3 or not all(isinstance(field, str) and field for field in row):
-            raise DataError(f"{split}, triple {i}: {row!r} is not (head, relation, tail) of non-empty names")
-    return pl.DataFrame(rows, schema=_NO_TRIPLES.schema, orient="row")
+def _open_candidates(folder: Path, graph: KnowledgeGraph, values: dict[str, Any]) -> Candidates:
+    relation, path = values["relation"], folder / _file(_CANDIDATES)
+    if type(relation) is not int or not 0 <= relation < graph.n_relations:
+        raise DataError(f"{folder / MANIFEST} names no relation of the graph; {_ADVICE}")
+    heads, tails, positive = np.ascontiguousarray(_open_rows(path, values.get("candidates")).T)
+    for column in (heads, tails):
+        check_range(path, column, UNKNOWN_ENTITY, graph.n_entities, _ADVICE)
+    return Candidates(relation, heads, tails, positive.astype(bool))

@@ -10,8 +10,10 @@ import numpy as np
 import polars as pl
 
 from dpmpn.data.labels import Labels
+from dpmpn.data.storage import GraphParts, open_parts, write_parts
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError
+from dpmpn.files import whole_folder
 
 INVERSE_SUFFIX = "_inv"
 
@@ -83,15 +85,16 @@ class KnowledgeGraph:
     @classmethod
     def open(cls, folder: str | Path) -> "KnowledgeGraph":
         """Open a saved graph, memory-mapped."""
-        from dpmpn.data.storage import open_graph
-
-        return open_graph(folder)
+        return cls(*open_parts(Path(folder)))
 
     def save(self, folder: str | Path) -> None:
         """Save the graph into a new folder, whole or not at all."""
-        from dpmpn.data.storage import save_graph
+        with whole_folder(Path(folder)) as temporary:
+            self.write(temporary)
 
-        save_graph(self, folder)
+    def write(self, folder: Path) -> None:
+        """Write the files of the graph into a folder that is there."""
+        write_parts(GraphParts(*(getattr(self, part) for part in GraphParts._fields)), folder)
 
     def labelled(self, frame: pl.DataFrame) -> "KnowledgeGraph":
         """The graph with the labels of its entities and relations, from a frame of all (columns of LABELS)."""

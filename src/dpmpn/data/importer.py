@@ -1,29 +1,39 @@
-"""From sources of facts to a dataset on disk: read, number, split, check for leaks, write whole, and report."""
+"""From facts to a dataset, whatever they lie in: read, number, split, check for leaks, write whole, and report.
 
+`load_dataset` takes a folder or a name, `dataset_from` files and objects in memory, `import_dataset` sources opened
+as asked; all of them read with `sources` and number with `Encoder`: equal facts are equal datasets.
+"""
+
+import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from dpmpn.data.dataset import SPLITS, Dataset
-from dpmpn.data.dataset_folder import write_dataset
+from dpmpn.data.dataset import MANIFEST, SPLITS, Dataset, open_dataset, write_dataset
 from dpmpn.data.graph import KnowledgeGraph, sorted_unique
 from dpmpn.data.labels import read_labels
 from dpmpn.data.leakage import leakage
-from dpmpn.data.sources.base import COLUMNS, TIME, Source
-from dpmpn.data.sources.choose import source_of
-from dpmpn.data.splits import Split, parse_times, random_split, time_split
+from dpmpn.data.registry import find_dataset, known_dataset
+from dpmpn.data.sources.base import COLUMNS, TIME, ReadOptions, Source
+from dpmpn.data.sources.formats import open_sources, source_of, split_files
+from dpmpn.data.tasks import CANDIDATES_FILE, read_candidates
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError
 from dpmpn.files import whole_folder, write_json
 
 REPORT = "import.json"
 Tick = Callable[[int, int | None, int], None]
-"""Told how much was read, how much there is (None where a source cannot tell), and how many facts that were."""
+"""Called with how much was read, how much there is (None where a source cannot tell), and how many facts that were."""
+
+Sources = Mapping[str, Sequence[Source]]
+"""Sources by split; those of "train" hold all facts where there are no others."""
+
+_OPTION = re.compile(r"--[a-z]")
 
 
 @dataclass(frozen=True)
@@ -37,74 +47,31 @@ class SplitChoice:
     transductive: bool = True
 
 
-class Encoder:
-    """Collects batches of named facts; in the end ids follow the sorted names, whatever the order of reading."""
-
-    def __init__(self) -> None:
-        # Polars keeps one table of names for all batches and gives each name a number when it first meets it.
-        entities, relations = (pl.Categorical(pl.Categories.random(physical=pl.UInt32)) for _ in range(2))
-        self._types = dict(zip(COLUMNS, (entities, relations, entities), strict=True))
-        # A table lasts only while a column uses it.
-        self._alive = [pl.Series([""], dtype=kind) for kind in (entities, relations)]
-        self._codes: dict[str, list[np.ndarray]] = {}
-        self.count = 0
-
-    def add(self, which: str, facts: pl.DataFrame) -> None:
-        """Take a batch of head, relation and tail for a split."""
-        codes = facts.select(pl.col(c).cast(kind).to_physical() for c, kind in self._types.items())
-        self._codes.setdefault(which, []).append(codes.to_numpy(order="c"))  # n x 3, uint32
-        self.count += facts.height
-
-    def finish(self) -> tuple[Vocabulary, Vocabulary, dict[str, np.ndarray]]:
-        """Entities and relations in sorted order, and the facts of each split as int32 ids, n x 3."""
-        triples = {which: np.concatenate(batches) for which, batches in self._codes.items()}
-        self._codes.clear()
-        entities, entity_ids = self._sorted(
-            "head", [t[:, column] for t in triples.values() for column in (0, 2)]
-        )
-        relations, relation_ids = self._sorted("relation", [t[:, 1] for t in triples.values()])
-        for which, codes in triples.items():
-            ids = np.empty(codes.shape, np.int32)
-            for column, number in enumerate((entity_ids, relation_ids, entity_ids)):
-                ids[:, column] = number[codes[:, column]]
-            triples[which] = ids
-        return entities, relations, triples
-
-    def _sorted(self, column: str, codes: list[np.ndarray]) -> tuple[Vocabulary, np.ndarray]:
-        """The names of a column in sorted order, and the id of each code."""
-        used = np.zeros(max((int(c.max()) + 1 for c in codes if len(c)), default=0), bool)
-        for some in codes:
-            used[some] = True
-        met = np.flatnonzero(used).astype(np.uint32)  # polars leaves gaps
-        names = pl.Series(met).cat.to(self._types[column]).cast(pl.String)
-        order = names.arg_sort().to_numpy()
-        ids = np.empty(len(used), np.int32)
-        ids[met[order]] = np.arange(len(met), dtype=np.int32)
-        return Vocabulary(names.gather(order)), ids
+def load_dataset(name_or_folder: str | Path) -> Dataset:
+    """Load a dataset from a folder (imported, or with a file train.*), or by a name of the registry."""
+    folder = Path(name_or_folder)
+    if (folder / MANIFEST).is_file():
+        return open_dataset(folder)
+    if split_files(folder)["train"]:
+        return _load_folder(folder, folder.resolve().name)
+    if folder.is_dir() and find_dataset(str(name_or_folder)) is None:
+        raise without_train(folder)
+    entry = known_dataset(str(name_or_folder))
+    return _load_folder(entry.existing_folder(), entry.name)
 
 
-def import_dataset(
-    sources: Mapping[
-        str, Sequence[Source]
-    ],  # by split; those of "train" hold all facts where others are missing
-    out: str | Path,
-    *,
-    name: str | None = None,
-    labels: pl.DataFrame | None = None,  # columns of LABELS; they go before what the sources say
-    split: SplitChoice | None = None,
-    progress: Tick | None = None,
-) -> dict[str, Any]:
-    """Read sources into a dataset folder, which is there whole or not at all; the report lies in it, too."""
-    started = time.perf_counter()
-    out = Path(out)
-    with whole_folder(out) as folder:
-        dataset, report = read_dataset(
-            sources, name=name or out.resolve().name, labels=labels, split=split, progress=progress
-        )
-        write_dataset(dataset, folder)
-        report["seconds"] = round(time.perf_counter() - started, 2)
-        write_json(folder / REPORT, report)
-    return report
+def dataset_from_tuples(
+    train: Iterable[tuple[str, str, str]],
+    valid: Iterable[tuple[str, str, str]] = (),
+    test: Iterable[tuple[str, str, str]] = (),
+    name: str = "mine",
+) -> Dataset:
+    """Make a dataset of (head, relation, tail) names."""
+    given = {"train": train, "valid": valid, "test": test}
+    rows = {split: _checked_names(split, triples) for split, triples in given.items()}
+    if not rows["train"]:
+        raise DataError("train has no triples; give at least one")
+    return _as_given(_numbered({split: [source_of(some)] for split, some in rows.items()}), name)
 
 
 def dataset_from(
@@ -127,8 +94,30 @@ def dataset_from(
     return read_dataset(sources, name=name, labels=known, split=split)[0]
 
 
+def import_dataset(
+    sources: Sources,
+    out: str | Path,
+    *,
+    name: str | None = None,
+    labels: pl.DataFrame | None = None,  # columns of LABELS; they go before what the sources say
+    split: SplitChoice | None = None,
+    progress: Tick | None = None,
+) -> dict[str, Any]:
+    """Read sources into a dataset folder, which is there whole or not at all; the report lies in it, too."""
+    started = time.perf_counter()
+    out = Path(out)
+    with whole_folder(out) as folder:
+        dataset, report = read_dataset(
+            sources, name=name or out.resolve().name, labels=labels, split=split, progress=progress
+        )
+        write_dataset(dataset, folder)
+        report["seconds"] = round(time.perf_counter() - started, 2)
+        write_json(folder / REPORT, report)
+    return report
+
+
 def read_dataset(
-    sources: Mapping[str, Sequence[Source]],
+    sources: Sources,
     *,
     name: str = "mine",
     labels: pl.DataFrame | None = None,
@@ -136,56 +125,194 @@ def read_dataset(
     progress: Tick | None = None,
 ) -> tuple[Dataset, dict[str, Any]]:
     """Read sources into a dataset in memory, with a report of what was read, left out and why."""
-    encoder = Encoder()
-    times = _read(encoder, sources, progress)
-    entities, relations, triples = encoder.finish()
-    counted = {which: len(rows) for which, rows in triples.items()}
-    if not counted.get("train"):
-        raise DataError(_nothing_read([source for given in sources.values() for source in given]))
+    facts, sentence = _numbered(sources, progress), "as given"
+    n_read = facts.count()
     if set(sources) == {"train"}:
-        triples, sentence = _divided(triples["train"], times, entities, relations, split or SplitChoice())
-    else:
-        triples = {which: _distinct(rows, entities, relations) for which, rows in triples.items()}
-        sentence = "as given"
-    repeated = sum(counted.values()) - sum(map(len, triples.values()))
-    graph = KnowledgeGraph.from_ids(triples["train"], entities, relations)
+        facts, sentence = _divided(facts, split or SplitChoice())
+    dataset = _as_given(facts, name)
     known = _all_labels(labels, sources)
-    graph = graph if known is None else graph.labelled(known)
-    none = np.empty((0, 3), np.int32)
-    train, valid, test = (triples.get(which, none) for which in SPLITS)
-    dataset = Dataset(name, graph, train, valid, test, both_directions=True)
+    dataset = dataset if known is None else replace(dataset, graph=dataset.graph.labelled(known))
+    repeated = n_read - sum(len(dataset.split(which)) for which in SPLITS)
     return dataset, _report(dataset, sources, known, repeated, sentence)
 
 
-def _read(
-    encoder: Encoder, sources: Mapping[str, Sequence[Source]], progress: Tick | None
-) -> np.ndarray | None:
-    """Read all sources; the times of the training facts where there are any."""
+def without_train(folder: Path) -> DataError:
+    """The error of a folder that holds no training facts."""
+    return DataError(
+        f"{folder}: has no file train.*, such as train.txt or train.csv.gz; put the training facts there, or name "
+        "the files to `dpmpn import`"
+    )
+
+
+class NumberedFacts(NamedTuple):
+    """Facts of all splits as ids, in the order they were read, with the sorted names they stand for."""
+
+    entities: Vocabulary
+    relations: Vocabulary
+    triples: dict[str, np.ndarray]  # int32, n x 3, by split
+    times: np.ndarray | None = None  # of the training facts, where they have some
+
+    def count(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.triples.values()))
+
+
+class Encoder:
+    """Collects batches of named facts; in the end ids follow the sorted names, whatever the order of reading."""
+
+    def __init__(self) -> None:
+        # Polars keeps one table of names for all batches and gives each name a number when it first meets it.
+        entities, relations = (pl.Categorical(pl.Categories.random(physical=pl.UInt32)) for _ in range(2))
+        self._types = dict(zip(COLUMNS, (entities, relations, entities), strict=True))
+        # A table lasts only while a column uses it.
+        self._alive = [pl.Series([""], dtype=kind) for kind in (entities, relations)]
+        self._codes: dict[str, list[np.ndarray]] = {}
+        self.count = 0
+
+    def add(self, which: str, facts: pl.DataFrame) -> None:
+        """Take a batch of head, relation and tail for a split."""
+        codes = facts.select(pl.col(c).cast(kind).to_physical() for c, kind in self._types.items())
+        self._codes.setdefault(which, []).append(codes.to_numpy(order="c"))  # n x 3, uint32
+        self.count += facts.height
+
+    def finish(self) -> NumberedFacts:
+        """All facts as ids of the sorted names."""
+        triples = {which: np.concatenate(batches) for which, batches in self._codes.items()}
+        self._codes.clear()
+        entities, entity_ids = self._sorted(
+            "head", [t[:, column] for t in triples.values() for column in (0, 2)]
+        )
+        relations, relation_ids = self._sorted("relation", [t[:, 1] for t in triples.values()])
+        for which, codes in triples.items():
+            ids = np.empty(codes.shape, np.int32)
+            for column, number in enumerate((entity_ids, relation_ids, entity_ids)):
+                ids[:, column] = number[codes[:, column]]
+            triples[which] = ids
+        return NumberedFacts(entities, relations, triples)
+
+    def _sorted(self, column: str, codes: list[np.ndarray]) -> tuple[Vocabulary, np.ndarray]:
+        """The names of a column in sorted order, and the id of each code."""
+        used = np.zeros(max((int(c.max()) + 1 for c in codes if len(c)), default=0), bool)
+        for some in codes:
+            used[some] = True
+        met = np.flatnonzero(used).astype(np.uint32)  # polars leaves gaps
+        names = pl.Series(met).cat.to(self._types[column]).cast(pl.String)
+        order = names.arg_sort().to_numpy()
+        ids = np.empty(len(used), np.int32)
+        ids[met[order]] = np.arange(len(met), dtype=np.int32)
+        return Vocabulary(names.gather(order)), ids
+
+
+def _numbered(sources: Sources, progress: Tick | None = None) -> NumberedFacts:
+    """The facts of all sources."""
+    encoder = Encoder()
     everything = [source for given in sources.values() for source in given]
     times: list[pl.Series] = []
-    for which in SPLITS:
-        for source in sources.get(which, ()):
+    for which, given in sources.items():
+        for source in given:
             for batch in source.batches():
                 encoder.add(which, batch.select(COLUMNS))
                 if TIME in batch.columns and which == "train":
                     times.append(batch[TIME])
                 if progress is not None:
                     progress(*_position(everything), encoder.count)
+    facts = encoder.finish()
+    if not len(facts.triples.get("train", ())):
+        raise DataError(_nothing_read(everything))
     if not times:
-        return None
-    return parse_times(pl.concat(times))
+        return facts
+    from dpmpn.data.splits import parse_times
+
+    return facts._replace(times=parse_times(pl.concat(times)))
 
 
 def _position(sources: Sequence[Source]) -> tuple[int, int | None]:
     positions = [source.position() for source in sources]
-    totals = [total for _, total in positions]
-    return sum(done for done, _ in positions), None if None in totals else sum(totals)  # type: ignore[arg-type]
+    totals = [total for _, total in positions if total is not None]
+    return sum(done for done, _ in positions), sum(totals) if len(totals) == len(positions) else None
 
 
-def _distinct(triples: np.ndarray, entities: Vocabulary, relations: Vocabulary) -> np.ndarray:
-    """Each triple once, sorted."""
-    columns = sorted_unique(triples, len(entities), len(relations))
-    return np.stack(columns, axis=1, dtype=np.int32, casting="unsafe")
+def _as_given(facts: NumberedFacts, name: str) -> Dataset:
+    """A dataset whose graph is the training facts and their inverses."""
+    train, valid, test = (_distinct(facts.triples.get(split)) for split in SPLITS)
+    graph = KnowledgeGraph.from_ids(train, facts.entities, facts.relations)
+    return Dataset(name, graph, train, valid, test, both_directions=True)
+
+
+def _distinct(triples: np.ndarray | None) -> np.ndarray:
+    """Each triple once, where it stands first."""
+    if triples is None:
+        return np.empty((0, 3), np.int32)
+    return np.ascontiguousarray(
+        pl.DataFrame(triples, COLUMNS, orient="row").unique(maintain_order=True).to_numpy()
+    )
+
+
+def _load_folder(folder: Path, name: str) -> Dataset:
+    files = split_files(folder)
+    if not files["train"]:
+        raise without_train(folder)
+    is_task = bool(files["graph"]) and (folder / CANDIDATES_FILE).is_file()
+    wanted = (*SPLITS, "graph") if is_task else SPLITS
+    try:
+        sources = {which: open_sources(files[which], ReadOptions()) for which in wanted}
+        facts = _numbered(sources)
+    except DataError as error:
+        if not _OPTION.search(str(error)):
+            raise
+        raise DataError(
+            f"{error} (an option of `dpmpn import`, which makes a dataset of the folder)"
+        ) from error
+    dataset = replace(_as_given(facts, name), folder=folder)
+    return _as_task(dataset, facts) if is_task else dataset
+
+
+def _as_task(dataset: Dataset, facts: NumberedFacts) -> Dataset:
+    """A NELL-995 task: the graph is its own file, inverses included, and one relation is asked one way."""
+    assert dataset.folder is not None
+    asked = np.unique(dataset.train[:, 1])
+    if len(asked) != 1:
+        raise DataError(
+            f"{dataset.folder}: a task with {CANDIDATES_FILE} asks one relation, but its training file has "
+            f"{len(asked)}, such as '{facts.relations.name(int(asked[0]))}'; remove {CANDIDATES_FILE} to load it as "
+            "a plain dataset"
+        )
+    graph = KnowledgeGraph.from_ids(
+        facts.triples["graph"], facts.entities, facts.relations, add_inverses=False
+    )
+    candidates = read_candidates(dataset.folder / CANDIDATES_FILE, facts.entities, int(asked[0]))
+    return replace(dataset, graph=graph, both_directions=False, candidates=candidates)
+
+
+def _checked_names(split: str, triples: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    rows = list(triples)
+    for i, row in enumerate(rows):
+        if len(row) != 3 or not all(isinstance(field, str) and field for field in row):
+            raise DataError(f"{split}, triple {i}: {row!r} is not (head, relation, tail) of non-empty names")
+    return rows
+
+
+def _divided(facts: NumberedFacts, choice: SplitChoice) -> tuple[NumberedFacts, str]:
+    """Training facts by split, each once, and the sentence that says how they were divided."""
+    from dpmpn.data.splits import Split, random_split, time_split
+
+    triples, times, sizes = facts.triples["train"], facts.times, (len(facts.entities), len(facts.relations))
+    if times is None:
+        triples = np.stack(sorted_unique(triples, *sizes), axis=1, dtype=np.int32, casting="unsafe")
+    else:
+        triples, times = _earliest(triples, times)
+    shares = choice.valid_share, choice.test_share
+    if choice.by == "none":
+        nothing = np.zeros(len(triples), np.int8)
+        split = Split(nothing, 0, 0, 0, "all facts are for training; nothing is held out")
+    elif choice.by == "random":
+        split = random_split(triples, *sizes, *shares, choice.seed, transductive=choice.transductive)
+    elif times is None:
+        raise DataError("splitting by time needs a column of times; name it with --time-column")
+    else:
+        split = time_split(triples, times, *sizes, *shares, transductive=choice.transductive)
+    parts = {which: triples[split.assignment == number] for number, which in enumerate(SPLITS)}
+    return facts._replace(triples=parts), split.sentence
 
 
 def _earliest(triples: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -197,43 +324,7 @@ def _earliest(triples: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.nd
     return triples[first], times[first]
 
 
-def _divided(
-    facts: np.ndarray,
-    times: np.ndarray | None,
-    entities: Vocabulary,
-    relations: Vocabulary,
-    choice: SplitChoice,
-) -> tuple[dict[str, np.ndarray], str]:
-    """Facts by split, each once, and the sentence that says how they were divided."""
-    if times is None:
-        facts = _distinct(facts, entities, relations)
-    else:
-        facts, times = _earliest(facts, times)
-    chosen = _split(facts, times, entities, relations, choice)
-    return {which: facts[chosen.assignment == number] for number, which in enumerate(SPLITS)}, chosen.sentence
-
-
-def _split(
-    triples: np.ndarray,
-    times: np.ndarray | None,
-    entities: Vocabulary,
-    relations: Vocabulary,
-    choice: SplitChoice,
-) -> Split:
-    sizes = len(entities), len(relations)
-    shares = choice.valid_share, choice.test_share
-    if choice.by == "none":
-        return Split(
-            np.zeros(len(triples), np.int8), 0, 0, 0, "all facts are for training; nothing is held out"
-        )
-    if choice.by == "time":
-        if times is None:
-            raise DataError("splitting by time needs a column of times; name it with --time-column")
-        return time_split(triples, times, *sizes, *shares, transductive=choice.transductive)
-    return random_split(triples, *sizes, *shares, choice.seed, transductive=choice.transductive)
-
-
-def _all_labels(given: pl.DataFrame | None, sources: Mapping[str, Sequence[Source]]) -> pl.DataFrame | None:
+def _all_labels(given: pl.DataFrame | None, sources: Sources) -> pl.DataFrame | None:
     """The labels that were given, before those that the sources hold; None where there are none."""
     held = [source.labels() for group in sources.values() for source in group]
     frames = [frame for frame in ([] if given is None else [given]) + held if frame.height]
@@ -253,7 +344,7 @@ def _nothing_read(sources: Sequence[Source]) -> str:
 
 def _report(
     dataset: Dataset,
-    sources: Mapping[str, Sequence[Source]],
+    sources: Sources,
     labels: pl.DataFrame | None,
     repeated: int,
     sentence: str,

@@ -1,33 +1,24 @@
-"""A graph on disk: one .npy per array, names as text and a manifest with checksums; opened memory-mapped.
+"""Arrays and graphs on disk: one .npy per array, names as text and a manifest with checksums; opened memory-mapped.
 
-A folder holds `offsets.npy`, `relations.npy`, `tails.npy` and `inverse.npy`; `entities.txt` and `relations.txt`
-(UTF-8, a line break after each name, in the order of the ids) with `entities.npy` and `relation_names.npy`, where
-each name begins; `entity_labels.parquet` and `relation_labels.parquet`, a row per id, where there are labels; and
-`manifest.json`: format, version, counts, and size and SHA-256 of each file.
+The folder of a graph holds `offsets.npy`, `relations.npy`, `tails.npy` and `inverse.npy`; `entities.txt` and
+`relations.txt` (UTF-8, a line break after each name, in the order of the ids) with `entities.npy` and
+`relation_names.npy`, where each name begins; `entity_labels.parquet` and `relation_labels.parquet`, a row per id,
+where there are labels; and `manifest.json`: format, version, counts, and size and SHA-256 of each file.
 """
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.lib import format as npy
 
-from dpmpn.data.arrays import check_range, open_array, save_array
-from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.labels import Labels
 from dpmpn.data.sources.base import LABELS
 from dpmpn.data.vocabulary import Names, Vocabulary
 from dpmpn.errors import DataError
-from dpmpn.files import (
-    check_fingerprints,
-    check_version,
-    disk_errors,
-    fingerprints,
-    read_json,
-    whole_folder,
-    write_json,
-)
+from dpmpn.files import check_fingerprints, check_version, disk_errors, fingerprints, read_json, write_json
 
 FORMAT = "dpmpn-graph"
 VERSION = 2
@@ -44,35 +35,50 @@ _NAMES = {
 }
 _FILES = [*(f"{name}.npy" for name in _TYPES), *(file for files in _NAMES.values() for file in files)]
 _LABELS = {"entities": "entity_labels.parquet", "relation_names": "relation_labels.parquet"}
+_COUNTS = ("n_entities", "n_relations", "n_edges")
 _ADVICE = "save the graph again, or copy it again from where it is whole"
 
 
-def save_graph(graph: KnowledgeGraph, folder: str | Path) -> None:
-    """Write the graph into a new folder, which is there whole or not at all."""
-    with whole_folder(Path(folder)) as temporary:
-        write_graph(graph, temporary)
+class GraphParts(NamedTuple):
+    """What a graph is made of, as `KnowledgeGraph` documents it."""
+
+    offsets: np.ndarray
+    relations: np.ndarray
+    tails: np.ndarray
+    inverse: np.ndarray
+    entities: Vocabulary
+    relation_names: Vocabulary
 
 
-def write_graph(graph: KnowledgeGraph, folder: Path) -> None:
+def write_parts(parts: GraphParts, folder: Path) -> None:
     """Write the files of a graph into a folder."""
     for name in _TYPES:
-        save_array(folder / f"{name}.npy", getattr(graph, name))
+        save_array(folder / f"{name}.npy", getattr(parts, name))
+    vocabularies: dict[str, Vocabulary] = {name: getattr(parts, name) for name in _NAMES}
     for name, (text, offsets) in _NAMES.items():
-        packed: Names = getattr(graph, name).packed
+        packed = vocabularies[name].packed
         (folder / text).write_bytes(packed.text.data)
         save_array(folder / offsets, packed.offsets)
-    labelled = [name for name in _LABELS if getattr(graph, name).labels is not None]
-    for name in labelled:
-        # Polars does not take a path that is not UTF-8, but a file.
-        with disk_errors(), (folder / _LABELS[name]).open("wb") as file:
-            getattr(graph, name).labels.frame().write_parquet(file)
-    files = [*_FILES, *(_LABELS[name] for name in labelled)]
-    write_json(folder / MANIFEST, _manifest(graph) | {"files": fingerprints(folder, files)})
+    files = list(_FILES)
+    for name, vocabulary in vocabularies.items():
+        if vocabulary.labels is not None:
+            files.append(_LABELS[name])
+            # Polars does not take a path that is not UTF-8, but a file.
+            with disk_errors(), (folder / _LABELS[name]).open("wb") as file:
+                vocabulary.labels.frame().write_parquet(file)
+    counts = zip(_COUNTS, (len(parts.offsets) - 1, len(parts.inverse), len(parts.tails)), strict=True)
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        **dict(counts),
+        "ascending": {name: vocabulary.ascending for name, vocabulary in vocabularies.items()},
+        "files": fingerprints(folder, files),
+    }
+    write_json(folder / MANIFEST, manifest)
 
 
-def open_graph(folder: str | Path) -> KnowledgeGraph:
-    """Open a saved graph, mapped, after its files proved to be those that were written."""
-    folder = Path(folder)
+def open_parts(folder: Path) -> GraphParts:
+    """Open the files of a graph, mapped, after they proved to be those that were written."""
     manifest = _read_manifest(folder)
     labels = [file for file in _LABELS.values() if file in manifest["files"]]
     check_fingerprints(folder, manifest["files"], [*_FILES, *labels], _ADVICE, DataError)
@@ -83,27 +89,12 @@ def open_graph(folder: str | Path) -> KnowledgeGraph:
         for name, length in lengths.items()
     }
     _check_offsets(folder / "offsets.npy", arrays["offsets"], n_edges)
-    for name, low, high in (
-        ("relations", 0, n_relations),
-        ("tails", 0, n_entities),
-        ("inverse", -1, n_relations),
-    ):
+    bounds = {"relations": (0, n_relations), "tails": (0, n_entities), "inverse": (-1, n_relations)}
+    for name, (low, high) in bounds.items():
         check_range(folder / f"{name}.npy", arrays[name], low, high, _ADVICE)
-    counts = {"entities": n_entities, "relation_names": n_relations}
-    names = {name: _open_names(folder, name, counts[name], manifest) for name in _NAMES}
-    return KnowledgeGraph(**arrays, entities=names["entities"], relation_names=names["relation_names"])
-
-
-_COUNTS = ("n_entities", "n_relations", "n_edges")
-
-
-def _manifest(graph: KnowledgeGraph) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        **{count: getattr(graph, count) for count in _COUNTS},
-        "ascending": {name: getattr(graph, name).ascending for name in _NAMES},
-    }
+    entities = _open_names(folder, "entities", n_entities, manifest)
+    relation_names = _open_names(folder, "relation_names", n_relations, manifest)
+    return GraphParts(**arrays, entities=entities, relation_names=relation_names)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
@@ -156,3 +147,51 @@ def _check_offsets(path: Path, offsets: np.ndarray, end: int, least: int = 0) ->
     """Refuse offsets that do not go from 0 to the end in steps of at least so much."""
     if offsets[0] != 0 or offsets[-1] != end or (len(offsets) > 1 and np.diff(offsets).min() < least):
         raise DataError(f"{path} does not lead from 0 to {end}; {_ADVICE}")
+
+
+def save_array(path: Path, array: np.ndarray) -> None:
+    """Write an array."""
+    array = np.ascontiguousarray(array)
+    with path.open("wb") as file:
+        npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(array))
+        # numpy's own writing does not say why it failed, such as that the disk is full.
+        file.write(array.data)
+
+
+def open_array(path: Path, dtypes: tuple[type, ...], shape: tuple[int, ...], advice: str) -> np.ndarray:
+    """Map an array, read-only; a file that is not just this array is refused before memory is taken for it."""
+    try:
+        with path.open("rb") as file:
+            found, fortran, dtype = _read_header(file)
+            start, size = file.tell(), path.stat().st_size
+    except FileNotFoundError as error:
+        raise DataError(f"{path} is missing; {advice}") from error
+    except (OSError, ValueError, EOFError, RecursionError, MemoryError) as error:
+        raise DataError(f"{path} cannot be read ({str(error)[:200]}); {advice}") from error
+    if found != shape or dtype not in dtypes or (fortran and len(shape) > 1):
+        raise DataError(
+            f"{path} holds {dtype} of shape {found}, where {dtypes[0].__name__} of shape {shape} was expected; "
+            f"{advice}"
+        )
+    n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
+    if start + n_bytes != size:
+        raise DataError(f"{path} has {size} bytes instead of {start + n_bytes}; {advice}")
+    if not n_bytes:  # nothing cannot be mapped
+        return np.empty(shape, dtype)
+    mapped = np.memmap(path, dtype, "r", start, shape)
+    return mapped.view(np.ndarray)  # still mapped, without the indexing cost of np.memmap
+
+
+def check_range(path: Path, array: np.ndarray, low: int, high: int, advice: str) -> None:
+    """Refuse values outside low..high - 1: compiled kernels index with them unchecked."""
+    if array.size and (array.min() < low or array.max() >= high):
+        raise DataError(f"{path} holds numbers outside {low}..{high - 1}; {advice}")
+
+
+def _read_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
+    version = npy.read_magic(file)
+    if version == (1, 0):
+        return npy.read_array_header_1_0(file)
+    if version == (2, 0):
+        return npy.read_array_header_2_0(file)
+    raise ValueError(f"version {version} of the .npy format")

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dpmpn.data.dataset import SPLITS, Dataset, dataset_from_tuples
+from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.errors import DataError
 
 Fact = tuple[str, str, str]  # head, relation and tail

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpmpn.config import Horizon
-from dpmpn.data.candidates import UNKNOWN_ENTITY, Candidates
-from dpmpn.data.dataset import SPLITS, Dataset
+from dpmpn.data.dataset import SPLITS, UNKNOWN_ENTITY, Candidates, Dataset
 from dpmpn.engine.answer import Answer
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.leaks import removed_edges

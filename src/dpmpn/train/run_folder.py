@@ -1,7 +1,7 @@
 """The folder of a run: configuration, graph, triples, versions, metrics and weights, complete in itself.
 
 config.json      the resolved configuration; a folder that has it is a run
-dataset.json     with graph/ and triples/: the dataset (see `data.dataset_folder`)
+dataset.json     with graph/ and triples/: the dataset (see `data.dataset`)
 versions.json    what wrote the run
 metrics.jsonl    one line per stretch of training and per validation
 checkpoint.json  the last checkpoint, with its checkpoint-*.safetensors
@@ -12,10 +12,8 @@ from functools import cached_property
 from pathlib import Path
 
 from dpmpn.config import Config, from_dict, to_dict
-from dpmpn.data import dataset_folder
-from dpmpn.data.dataset import Dataset
+from dpmpn.data.dataset import GRAPH, MANIFEST, TRIPLES, Dataset, open_dataset, write_dataset
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.storage import open_graph
 from dpmpn.errors import ConfigError, DataError, RunError
 from dpmpn.files import read_json, whole_folder, write_json
 from dpmpn.models.paper.network import AnyNetwork, build_network
@@ -40,7 +38,7 @@ class RunFolder:
         if run.exists():
             raise RunError(f"{run.path} already holds a run; go on with --resume or choose another --out")
         with whole_folder(run.path) as folder:
-            dataset_folder.write_dataset(dataset, folder)
+            write_dataset(dataset, folder)
             write_json(folder / VERSIONS, versions())
             write_json(folder / CONFIG, to_dict(config))
             (folder / METRICS).touch()
@@ -54,7 +52,7 @@ class RunFolder:
             raise RunError(f"{run.path} is not a folder; `dpmpn train DATASET --out {run.path}` makes a run")
         if not run.exists():
             raise RunError(f"{run.path} has no {CONFIG}: it is not the folder of a run; name one, or train")
-        for name in (dataset_folder.MANIFEST, dataset_folder.GRAPH, dataset_folder.TRIPLES):
+        for name in (MANIFEST, GRAPH, TRIPLES):
             if not (run.path / name).exists():
                 raise RunError(f"{run.path / name} is missing; {_COPY_AGAIN}")
         _ = run.config
@@ -86,7 +84,7 @@ class RunFolder:
     def dataset(self) -> Dataset:
         """The dataset, from this folder alone; graph and triples are memory-mapped."""
         try:
-            return dataset_folder.open_dataset(self.path)
+            return open_dataset(self.path)
         except DataError as error:
             raise RunError(f"{error}: the run's data is broken; {_COPY_AGAIN}") from error
 
@@ -106,6 +104,6 @@ class RunFolder:
 
     def _graph(self) -> KnowledgeGraph:
         try:
-            return open_graph(self.path / dataset_folder.GRAPH)
+            return KnowledgeGraph.open(self.path / GRAPH)
         except DataError as error:
             raise RunError(f"{error}: the run's graph is broken; {_COPY_AGAIN}") from error

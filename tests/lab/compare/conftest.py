@@ -2,7 +2,8 @@
 
 import pytest
 
-from dpmpn.data.dataset import Dataset, dataset_from_tuples
+from dpmpn.data.dataset import Dataset
+from dpmpn.data.importer import dataset_from_tuples
 
 PEOPLE = 12
 

@@ -8,7 +8,7 @@ import pytest
 from made_analysis import Made, files_of, made
 
 from dpmpn.config import Config
-from dpmpn.data.dataset import load_dataset
+from dpmpn.data.importer import load_dataset
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.making import make

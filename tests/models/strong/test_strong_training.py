@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 from strong_cases import strong_config
 
-from dpmpn.data.dataset import dataset_from_tuples, load_dataset
+from dpmpn.data.importer import dataset_from_tuples, load_dataset
 from dpmpn.models.paper.network import build_network
 from dpmpn.train.metrics import read_lines
 from dpmpn.train.run_folder import RunFolder

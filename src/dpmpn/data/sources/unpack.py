@@ -24,7 +24,7 @@ PIECE = MEGABYTE
 _ZSTD_PIECE = 4096
 _ZSTD_HEADER = 18  # bytes at most
 _BEGINNING = 65536
-_PACKED_SUFFIXES = (".gz", ".zst", ".zip")
+PACKED_SUFFIXES = (".gz", ".zst", ".zip")
 _ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -118,12 +118,12 @@ class Unpacked(io.RawIOBase):
             return _zstd_pieces(self._file)
         if magic in (b"PK\x03\x04", b"PK\x05\x06"):
             return self._zip_pieces()
-        if self.path.suffix.lower() in _PACKED_SUFFIXES:
+        if self.path.suffix.lower() in PACKED_SUFFIXES:
             self._strip_suffix()  # unpacked on its way here, by a browser for one, and never renamed
         return _plain_pieces(self._file)
 
     def _strip_suffix(self) -> None:
-        if self.path.suffix.lower() in _PACKED_SUFFIXES:
+        if self.path.suffix.lower() in PACKED_SUFFIXES:
             self.name = self.path.stem
 
     def _zip_pieces(self) -> Iterator[bytes]:

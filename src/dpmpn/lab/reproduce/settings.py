@@ -4,7 +4,8 @@ from functools import lru_cache
 from typing import Any
 
 from dpmpn.config import Config, with_overrides
-from dpmpn.data.dataset import Dataset, load_dataset
+from dpmpn.data.dataset import Dataset
+from dpmpn.data.importer import load_dataset
 from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.suitable_config import suitable_config
 

@@ -1,0 +1,165 @@
+"""Which source a name stands for: as asked, by its address or suffix, or by its first bytes.
+
+A new format is a module in this folder whose class is a `Source`, and a line in _FORMATS.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
+
+from dpmpn.data.sources.base import ReadOptions, Source
+from dpmpn.data.sources.frames import frame_source
+from dpmpn.data.sources.json_lines import JsonLinesSource
+from dpmpn.data.sources.lines import looks_like
+from dpmpn.data.sources.parquet import ParquetSource
+from dpmpn.data.sources.rdf import RdfSource
+from dpmpn.data.sources.separated import SeparatedSource
+from dpmpn.data.sources.sparql import SparqlSource
+from dpmpn.data.sources.sql import SqlSource
+from dpmpn.data.sources.unpack import PACKED_SUFFIXES, check_file, open_unpacked
+from dpmpn.errors import DataError
+
+
+class Format(NamedTuple):
+    """A format of files."""
+
+    name: str  # what --format is, and how names of such files end
+    open: Callable[
+        [Path, ReadOptions, str], Source
+    ]  # a path, how to read it, and a scope (see `open_sources`)
+    aliases: tuple[str, ...] = ()  # other names and endings
+    is_table: bool = False  # told by its first bytes, and packed in itself
+
+
+def _of(source: Callable[[Path, ReadOptions], Source]) -> Callable[[Path, ReadOptions, str], Source]:
+    return lambda path, options, scope: source(path, options)
+
+
+def _rdf(format: str) -> Callable[[Path, ReadOptions, str], Source]:
+    return lambda path, options, scope: RdfSource(path, options, format, scope)
+
+
+_FORMATS = (
+    Format("tsv", _of(SeparatedSource), ("tab",)),
+    Format("txt", _of(SeparatedSource)),
+    Format("csv", _of(SeparatedSource)),
+    Format("jsonl", _of(JsonLinesSource), ("ndjson", "json")),
+    Format("parquet", _of(ParquetSource), is_table=True),
+    Format("arrow", _of(ParquetSource), ("feather",), is_table=True),
+    Format("nt", _rdf("nt")),
+    Format("nq", _rdf("nq")),
+    Format("ttl", _rdf("ttl")),
+    Format("trig", _rdf("trig")),
+    Format("rdfxml", _rdf("rdfxml"), ("rdf", "xml", "owl")),
+    Format("jsonld", _rdf("jsonld")),
+)
+FORMATS = {name: format for format in _FORMATS for name in (format.name, *format.aliases)}
+"""Formats by their names, which are suffixes, too."""
+
+_URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://")
+# Names of the files of a dataset's folder, without suffixes. `graph` is what a NELL-995 task reasons on.
+_STEMS = {
+    "train": ("train",),
+    "valid": ("valid", "val", "validation", "dev"),
+    "test": ("test",),
+    "graph": ("graph",),
+}
+
+
+def source_of(given: Any, options: ReadOptions | None = None) -> Source:
+    """The source that a path, an address or an object in memory stands for."""
+    if isinstance(given, str | Path):
+        return open_source(str(given), options or ReadOptions())
+    return frame_source(given, options)
+
+
+def open_sources(sources: Sequence[str], options: ReadOptions) -> list[Source]:
+    """The sources that some paths or addresses stand for; of several RDF files each has its own blank nodes."""
+    several = len(sources) > 1
+    return [
+        open_source(source, options, str(number) if several else "")
+        for number, source in enumerate(sources, 1)
+    ]
+
+
+def open_source(source: str, options: ReadOptions, scope: str = "") -> Source:
+    """The source a path or an address stands for; nothing but its first bytes is read yet."""
+    if url := _URL.match(source):
+        return _open_url(source, url[1].lower(), options)
+    path = Path(source)
+    check_file(path)
+    if options.query is not None:
+        raise DataError(
+            f"{source}: is a file and takes no --query; give the address of an endpoint or a database"
+        )
+    return _find_format(path, options).open(path, options, scope)
+
+
+def split_files(folder: Path) -> dict[str, list[str]]:
+    """The files in a folder that can be read, by what they hold: train, valid, test and graph."""
+    return {which: _files_of(folder, stems) for which, stems in _STEMS.items()}
+
+
+def _files_of(folder: Path, stems: tuple[str, ...]) -> list[str]:
+    """Files of a split; two of one name, packed and not, are surely the same facts."""
+    found: dict[str, Path] = {}
+    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        name = PurePath(file.name.lower())
+        plain = name.with_suffix("") if name.suffix in PACKED_SUFFIXES else name
+        if plain.name.split(".")[0] in stems and plain.suffix[1:] in FORMATS and file.is_file():
+            if other := found.get(plain.name):
+                raise DataError(
+                    f"{folder}: {other.name} and {file.name} may be the same; remove one, or name the files to "
+                    "`dpmpn import`"
+                )
+            found[plain.name] = file
+    return [str(file) for file in found.values()]
+
+
+def _open_url(url: str, scheme: str, options: ReadOptions) -> Source:
+    if scheme == "file":
+        raise DataError(f"{url}: give the path of the file without 'file://'")
+    if scheme not in ("http", "https"):
+        return SqlSource(url, options)
+    if options.query is None:
+        raise DataError(
+            "a web address needs a --query if it is a SPARQL endpoint; else download the file first"
+        )
+    return SparqlSource(url, options)
+
+
+def _find_format(path: Path, options: ReadOptions) -> Format:
+    if options.format is not None:
+        name = options.format.lower().lstrip(".")
+        if name not in FORMATS:
+            raise DataError(f"unknown format '{options.format}'; give one of {', '.join(FORMATS)}")
+        return FORMATS[name]
+    with open_unpacked(path) as stream:
+        inner, beginning = stream.name, stream.beginning
+    suffix = PurePath(inner).suffix.lower().removeprefix(".")
+    by_suffix, by_content = FORMATS.get(suffix), FORMATS[_name_by_content(beginning)]
+    # The suffix is believed, except where a table is named like text or the other way round.
+    if by_suffix is not None and by_suffix.is_table and not by_content.is_table:
+        raise DataError(f"{path}: is named like a {suffix} file and is none; give its --format")
+    found = by_content if by_suffix is None or by_suffix.is_table != by_content.is_table else by_suffix
+    if found.is_table and inner != path.name:
+        raise DataError(f"{path}: a {found.name} file is packed already; unpack it and name the file")
+    return found
+
+
+def _name_by_content(beginning: bytes) -> str:
+    """What the first bytes say; text is taken for separated text where nothing else is plain."""
+    known = looks_like(beginning)
+    if known and known[0] in ("a Parquet file", "an Arrow file"):
+        return "parquet" if "Parquet" in known[0] else "arrow"
+    text = beginning.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith((b"{", b"[")):
+        return "jsonld" if b'"@context"' in text or b'"@id"' in text else "jsonl"
+    if text.startswith((b"<?xml", b"<rdf:RDF")):
+        return "rdfxml"
+    if re.match(rb"(@prefix|@base|PREFIX|BASE)\s", text):
+        return "ttl"
+    line = text.split(b"\n", 1)[0].rstrip()
+    statement = re.match(rb"(<[^<>\s]+>|_:\S+)\s+<[^<>\s]+>\s+\S", line)
+    return "nt" if statement and line.endswith(b".") and b"\t<" not in line else "txt"
