@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.serve.facts import facts_of
+from dpmpn.serve.lookups import facts_of
+from dpmpn.serve.names import EntitySearch
 from dpmpn.serve.related import relations_for
-from dpmpn.serve.search import EntityIndex
 
 _LETTERS = np.array(list("eeeeaaaaiiiooonnnrrrsssttllddmkgbvphuczäéšł"))
 _NEEDLES = {
@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     graph = _graph(arguments.entities, arguments.edges // 2)
-    index, building = _timed(lambda: EntityIndex(graph))
+    index, building = _timed(lambda: EntitySearch(graph))
     results: dict[str, Any] = {
         "command": f"python benchmarks/search_speed.py --entities {arguments.entities} --edges {arguments.edges}",
         "entities": graph.n_entities,

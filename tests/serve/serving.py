@@ -10,8 +10,7 @@ import httpx
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.serve.app import Explorer, make_app
-from dpmpn.serve.guard import Guard, allowed_hosts
-from dpmpn.serve.limits import LIMITS, Limits
+from dpmpn.serve.guard import LIMITS, Guard, Limits, allowed_hosts
 from dpmpn.serve.run import address, bind, run
 
 QUESTION = {"head": "child7", "relation": "father"}
@@ -30,7 +29,7 @@ class Server(NamedTuple):
         return self.client.post("/api/v1/ask", json={"head": head, "relation": relation, **more})
 
     def metric(self, name: str, **labels: str) -> float:
-        return self.explorer.counts.registry.get_sample_value(name, labels) or 0.0
+        return self.explorer.metrics.registry.get_sample_value(name, labels) or 0.0
 
 
 @contextmanager

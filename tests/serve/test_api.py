@@ -10,7 +10,7 @@ import pytest
 from serving import QUESTION, Server
 
 from dpmpn.render.record import schema
-from dpmpn.serve.problems import STATUS
+from dpmpn.serve.problems import CODES
 
 
 def test_an_answer_is_what_the_reasoner_says(server: Server) -> None:
@@ -193,7 +193,7 @@ def test_mistakes_have_one_shape(
     got = server.client.request(*call, **given)
     assert (got.status_code, got.json()["error"]["code"]) == (status, code), got.text
     assert set(got.json()) == {"error"} and set(got.json()["error"]) == {"code", "message", "near"}
-    assert code in STATUS and len(got.json()["error"]["message"]) < 400
+    assert code in CODES and len(got.json()["error"]["message"]) < 400
 
 
 @pytest.mark.parametrize(

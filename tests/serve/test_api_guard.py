@@ -15,8 +15,7 @@ from serving import QUESTION, Gate, Server, serving
 
 from dpmpn.serve import run as run_module
 from dpmpn.serve.connections import connections
-from dpmpn.serve.guard import HEADERS, allowed_hosts
-from dpmpn.serve.limits import LIMITS
+from dpmpn.serve.guard import HEADERS, LIMITS, allowed_hosts
 
 PATHS = (
     "/",

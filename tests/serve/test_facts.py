@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmpn.data.graph import INVERSE_SUFFIX, KnowledgeGraph
-from dpmpn.serve.facts import FactIds, count_facts, facts_of
+from dpmpn.serve.lookups import FactIds, count_facts, facts_of
 
 ENTITIES = [f"e{i}" for i in range(6)]
 FACTS = st.lists(

@@ -8,21 +8,20 @@ import pytest
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import Vocabulary
-from dpmpn.serve.asking import Ids
 from dpmpn.serve.bodies import AskedQuestion
-from dpmpn.serve.counts import Counts
-from dpmpn.serve.desk import Desk
-from dpmpn.serve.naming import Naming
+from dpmpn.serve.metrics import Metrics
+from dpmpn.serve.names import Naming
 from dpmpn.serve.problems import Problem
+from dpmpn.serve.queues import Ids, WorkQueue
 
 LABELS = {"id": ["q1", "q2", "q3", "r1"], "name": ["Bank", "bank", "River", "lies at"]}
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
-    desk = Desk("lookups", 1, 5, Counts())
-    yield desk
-    desk.close()
+def queue() -> Iterator[WorkQueue]:
+    queue = WorkQueue("lookups", 1, 5, Metrics())
+    yield queue
+    queue.close()
 
 
 def graph(add_inverses: bool = True) -> KnowledgeGraph:
@@ -37,8 +36,8 @@ def found(naming: Naming, head: str, relation: str, inverse: bool = False) -> Id
     return asyncio.run(naming.question(AskedQuestion(head=head, relation=relation, inverse=inverse)))
 
 
-def test_labels_in_any_case_and_the_inverse(desk: Desk) -> None:
-    naming = Naming(graph(), desk)
+def test_labels_in_any_case_and_the_inverse(queue: WorkQueue) -> None:
+    naming = Naming(graph(), queue)
     assert found(naming, "river", "LIES AT") == found(naming, "q3", "r1") == (2, 0, False)
     assert found(naming, "q3", "r1", inverse=True) == (2, 1, True)
     assert found(naming, "Bank", "r1")[0] == 0  # written exactly so, only one has it
@@ -52,20 +51,22 @@ def test_labels_in_any_case_and_the_inverse(desk: Desk) -> None:
         ("q1", "lies on", "unknown_relation", ["lies at"]),
     ],
 )
-def test_what_is_wrong_with_a_name(desk: Desk, head: str, relation: str, code: str, near: list[str]) -> None:
+def test_what_is_wrong_with_a_name(
+    queue: WorkQueue, head: str, relation: str, code: str, near: list[str]
+) -> None:
     with pytest.raises(Problem) as refused:
-        found(Naming(graph(), desk), head, relation)
+        found(Naming(graph(), queue), head, relation)
     assert refused.value.code == code and refused.value.near == near
 
 
-def test_a_relation_without_an_inverse(desk: Desk) -> None:
+def test_a_relation_without_an_inverse(queue: WorkQueue) -> None:
     with pytest.raises(Problem) as refused:
-        found(Naming(graph(add_inverses=False), desk), "q3", "r1", inverse=True)
+        found(Naming(graph(add_inverses=False), queue), "q3", "r1", inverse=True)
     assert refused.value.code == "no_inverse" and refused.value.status == 400
 
 
 def test_many_unknown_names_are_searched_for_only_a_few_times(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    queue: WorkQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched: list[str] = []
     plain = Vocabulary.near
@@ -81,7 +82,7 @@ def test_many_unknown_names_are_searched_for_only_a_few_times(
         AskedQuestion(head="q1", relation="lies on"),
         AskedQuestion(head="q3", relation="r1", inverse=True),
     ]
-    found = asyncio.run(Naming(graph(), desk).questions(asked))
+    found = asyncio.run(Naming(graph(), queue).questions(asked))
     assert searched == ["rivver", "riverr0", "riverr1"]
     assert found[1] == (0, 0, False) and found[-1] == (2, 1, True)
     told = [(each.code, each.near) for each in found if isinstance(each, Problem)]
@@ -90,9 +91,9 @@ def test_many_unknown_names_are_searched_for_only_a_few_times(
 
 
 def test_near_names_of_a_very_long_one_are_not_searched_for(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    queue: WorkQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Vocabulary, "near", lambda *_: pytest.fail("searched"))
     with pytest.raises(Problem) as refused:
-        found(Naming(graph(), desk), "x" * 4000, "r1")
+        found(Naming(graph(), queue), "x" * 4000, "r1")
     assert refused.value.code == "unknown_entity" and "/api/v1/entities" in str(refused.value)

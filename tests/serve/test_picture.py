@@ -4,7 +4,7 @@ import re
 
 from serving import QUESTION, Server
 
-from dpmpn.serve.examples import example_questions
+from dpmpn.serve.model_info import example_questions
 
 
 def picture(server: Server, **more: object) -> dict:

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StringConstraints
 
-from dpmpn.serve.limits import LIMITS
+from dpmpn.serve.guard import LIMITS
+from dpmpn.serve.problems import ErrorBody
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=LIMITS.name_letters)]
 Part = Annotated[float, Field(ge=0, le=1)]
@@ -194,20 +195,6 @@ class TimedAnswered(Answered):
     milliseconds: float
 
 
-class ErrorBody(BaseModel):
-    """What was wrong: a code for programs, a sentence for people, names that were perhaps meant."""
-
-    code: str
-    message: str
-    near: list[str]
-
-
-class ProblemBody(BaseModel):
-    """The shape of every error."""
-
-    error: ErrorBody
-
-
 class Unanswered(BaseModel):
     """A question of several that cannot be asked."""
 
@@ -240,7 +227,7 @@ class Picture(BaseModel):
     names: dict[str, list[str]]
 
 
-class WhyNotTold(BaseModel):
+class WhyNot(BaseModel):
     """Where a candidate lost its attention, as data and in sentences."""
 
     why_not: dict[str, Any]
@@ -269,7 +256,7 @@ class Versions(BaseModel):
     served_with: dict[str, str]
 
 
-class ModelCard(BaseModel):
+class ModelInfo(BaseModel):
     """What is served."""
 
     dataset: Served

@@ -9,19 +9,44 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, MutableMapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.serve.limits import LIMITS, Limits
 from dpmpn.serve.problems import Problem, overloaded
 
 if TYPE_CHECKING:
     # Where several processes count together, what counts is imported only in them.
-    from dpmpn.serve.counts import Counts
+    from dpmpn.serve.metrics import Metrics
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds that keep a server answering whatever is asked of it."""
+
+    body_bytes: int = 1_000_000
+    name_letters: int = 4096  # of an entity or a relation
+    top: int = 1000  # answers to one question
+    questions: int = 256  # of one ask-many
+    top_of_many: int = 100  # answers to each of them
+    found: int = 100  # entities of one search
+    facts: int = 1000  # of one page of an entity's facts
+    seconds: float = 30.0  # until a request is answered
+    body_seconds: float = 10.0  # until its head has come, and again until its body has
+    requests: int = 256  # being answered at the same time
+    bodies: int = 256  # on their way at the same time
+    waiting_questions: int = 512
+    waiting_lookups: int = 128  # searches, facts, relations
+    waiting_explanations: int = 32  # being told or drawn
+
+
+LIMITS = Limits()
+
+"""Unless a test wants others; the model's information tells them."""
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -45,13 +70,13 @@ class Guard:
     def __init__(
         self,
         app: App,
-        counts: "Counts",
+        metrics: "Metrics",
         routes: Collection[str],
         token: str | None = None,
         is_meant: Callable[[str], bool] = lambda _: True,
         limits: Limits = LIMITS,
     ) -> None:
-        self._app, self._counts, self.limits = app, counts, limits
+        self._app, self._metrics, self.limits = app, metrics, limits
         self.routes = routes  # those that are counted by their own names
         self._token = _digest(token.encode()) if token else None
         self._is_meant = is_meant  # by the name in the Host header
@@ -65,16 +90,16 @@ class Guard:
             await self._app(scope, receive, send)
             return
         self.in_flight += 1
-        self._counts.in_flight.inc()
+        self._metrics.in_flight.inc()
         began, answer = time.perf_counter(), _Answer(send)
         route = scope["path"] if scope["path"] in self.routes else _folder(scope["path"])
         try:
             await self._answered(scope, receive, answer)
         finally:
             self.in_flight -= 1
-            self._counts.in_flight.dec()
-            self._counts.requests.labels(route, str(answer.status or 499)).inc()
-            self._counts.seconds.labels(route).observe(time.perf_counter() - began)
+            self._metrics.in_flight.dec()
+            self._metrics.requests.labels(route, str(answer.status or 499)).inc()
+            self._metrics.seconds.labels(route).observe(time.perf_counter() - began)
 
     async def _answered(self, scope: MutableMapping[str, Any], receive: Receive, answer: "_Answer") -> None:
         try:
@@ -122,7 +147,7 @@ class Guard:
     def _counted(self, path: str) -> Iterator[None]:
         """Count a request whose body has come, or refuse it where there are too many."""
         if self._answering >= self.limits.requests and path not in _PROBES:
-            self._counts.refused.labels("requests").inc()
+            self._metrics.refused.labels("requests").inc()
             raise overloaded("too many requests are being answered")
         self._answering += 1
         try:
@@ -169,7 +194,7 @@ class Guard:
                         return b"".join(parts)
         except TimeoutError:
             if until not in self._reading:
-                self._counts.refused.labels("bodies").inc()
+                self._metrics.refused.labels("bodies").inc()
                 raise overloaded("too many bodies are being sent") from None
             raise Problem(
                 "timeout",

@@ -1,32 +1,94 @@
-"""Errors in the one shape of all answers that are not what was asked for: a code, what to do, and near names."""
+"""Errors in the one shape of all replies that are not what was asked for: a code, what to do, and near names."""
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-STATUS = {
-    "invalid_request": 422,
-    "ambiguous_name": 400,
-    "no_inverse": 400,
-    "unauthorised": 401,
-    "unknown_entity": 404,
-    "unknown_relation": 404,
-    "not_reached": 404,
-    "not_found": 404,
-    "method_not_allowed": 405,
-    "too_large": 413,
-    "internal": 500,
-    "overloaded": 503,
-    "timeout": 503,
+
+class _Code(NamedTuple):
+    status: int
+    example: str = ""  # of a message; none for what no route is described to answer
+    near: tuple[str, ...] = ()
+
+
+CODES = {
+    "invalid_request": _Code(422, "top: Input should be greater than or equal to 1"),
+    "ambiguous_name": _Code(
+        400,
+        "'bank' is the label of several: bank_1 (a slope), bank_2 (an institution); "
+        "give the identifier of the entity",
+        ("bank_1", "bank_2"),
+    ),
+    "no_inverse": _Code(400, "relation 'has_part' has no inverse in this graph; ask it without inverse"),
+    "unauthorised": _Code(401, "this server needs its token; send the header Authorization: Bearer TOKEN"),
+    "unknown_entity": _Code(404, "unknown entity 'Serbja'; did you mean 'Serbia'?", ("Serbia",)),
+    "unknown_relation": _Code(
+        404, "unknown relation 'subregion'; did you mean 'in_subregion'?", ("in_subregion",)
+    ),
+    "not_reached": _Code(
+        404, "no attention reached 'Oceania', so nothing carried it there; ask why not this one instead"
+    ),
+    "not_found": _Code(404),
+    "method_not_allowed": _Code(405),
+    "too_large": _Code(413, "the body has more than 1,000,000 bytes; send less"),
+    "internal": _Code(500, "this server failed to answer; its log says why"),
+    "overloaded": _Code(503, "too many questions are waiting; try again in a second"),
+    "timeout": _Code(503, "no answer within 30 seconds; try again later, or ask for less"),
 }
-"""The codes, and the status of the answers that carry them."""
+"""The codes, the status of the replies that carry them, and an example for the description."""
+
+_MEANINGS = {
+    400: "The name is not clear, the relation has no inverse, or the request is meant for another host.",
+    401: "The token is missing or wrong.",
+    404: "There is no such name, or nothing to explain.",
+    408: "The body did not come in time.",
+    413: "The body is too large.",
+    422: "The request is not as described here.",
+    500: "A mistake in the server.",
+    503: "Too many requests, or no answer in time, or the server is stopping.",
+}
+_ALWAYS: dict[int, tuple[str, ...]] = {
+    400: ("invalid_request",),
+    401: ("unauthorised",),
+    408: ("timeout",),
+    413: ("too_large",),
+    500: ("internal",),
+    503: ("overloaded", "timeout"),
+}
+_SOMETIMES: dict[str, dict[int, tuple[str, ...]]] = {
+    "lookup": {422: ("invalid_request",)},
+    "entity": {400: ("ambiguous_name",), 404: ("unknown_entity",)},
+    "question": {
+        400: ("ambiguous_name", "no_inverse"),
+        404: ("unknown_entity", "unknown_relation"),
+        422: ("invalid_request",),
+    },
+    "reached": {404: ("not_reached",)},
+    "many": {422: ("invalid_request",)},
+}
 
 _SHOWN = 300  # letters of a message
-RETRY_AFTER = {"Retry-After": "1"}
+_RETRY_AFTER = {"Retry-After": "1"}
+
+
+class ErrorBody(BaseModel):
+    """What was wrong: a code for programs, a sentence for people, names that were perhaps meant."""
+
+    code: str
+    message: str
+    near: list[str]
+
+
+class ProblemBody(BaseModel):
+    """The shape of every error."""
+
+    error: ErrorBody
 
 
 class Problem(Exception):
@@ -42,7 +104,7 @@ class Problem(Exception):
     ) -> None:
         super().__init__(message)
         self.code, self.near = code, list(near)
-        self.headers, self.status = dict(headers or {}), status or STATUS[code]
+        self.headers, self.status = dict(headers or {}), status or CODES[code].status
 
     def plain(self) -> dict[str, object]:
         """What the answer holds below "error"."""
@@ -56,12 +118,33 @@ class Problem(Exception):
 
 def overloaded(what: str) -> Problem:
     """The answer to a request that would have to wait for too many others."""
-    return Problem("overloaded", f"{what}; try again in a second", headers=RETRY_AFTER)
+    return Problem("overloaded", f"{what}; try again in a second", headers=_RETRY_AFTER)
+
+
+def refusals(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """The errors that a route can answer with, with an example of each."""
+    codes: dict[int, dict[str, Any]] = {}
+    for known in (_ALWAYS, *(_SOMETIMES[kind] for kind in kinds)):
+        for status, some in known.items():
+            codes.setdefault(status, {}).update({code: {"value": _example(code)} for code in some})
+    return {
+        status: {
+            "model": ProblemBody,
+            "description": _MEANINGS[status],
+            "content": {"application/json": {"examples": examples}},
+        }
+        for status, examples in sorted(codes.items())
+    }
+
+
+def _example(code: str) -> dict[str, Any]:
+    _, message, near = CODES[code]
+    return {"error": {"code": code, "message": message, "near": list(near)}}
 
 
 def answer_problems(app: FastAPI) -> None:
     """Give all errors of an application the one shape, also those of the framework."""
-    app.add_exception_handler(Problem, lambda _, error: error.response())  # type: ignore[arg-type,union-attr,return-value]
+    app.add_exception_handler(Problem, lambda _, error: error.response())
     app.add_exception_handler(RequestValidationError, _invalid)  # type: ignore[arg-type]
     app.add_exception_handler(HTTPException, _refused)  # type: ignore[arg-type]
     app.add_exception_handler(Exception, _failed)

@@ -105,7 +105,8 @@ class _Usage:
         both = np.bincount(
             owner, of_head[self._kinds_of(entities, counts)].astype(float), minlength=len(entities)
         )
-        return both / np.maximum(counts + len(kinds) - both, 1)
+        shared: np.ndarray = both / np.maximum(counts + len(kinds) - both, 1)
+        return shared
 
     def _kinds_of(self, entities: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """The relations of some entities, one entity after the other."""

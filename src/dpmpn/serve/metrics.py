@@ -1,4 +1,4 @@
-"""What a server did, counted for Prometheus."""
+"""What a server did, for Prometheus."""
 
 import os
 
@@ -16,7 +16,7 @@ _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 
 _QUESTIONS = (1, 2, 4, 8, 16, 32, 64)
 
 
-class Counts:
+class Metrics:
     """The metrics of one application, in a registry of their own."""
 
     def __init__(self) -> None:
@@ -67,5 +67,5 @@ class Counts:
         from prometheus_client.multiprocess import MultiProcessCollector
 
         together = CollectorRegistry()
-        MultiProcessCollector(together)
+        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)

@@ -1,19 +1,20 @@
-"""The queue to the engine: questions that come at the same time are asked together, and too many are refused."""
+"""What requests wait in: the engine's queue, where questions are asked together, and a few threads for other work."""
 
 import asyncio
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Sequence
-from concurrent.futures import Future
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.results import QueryResult
-from dpmpn.serve.counts import Counts
+from dpmpn.serve.metrics import Metrics
 from dpmpn.serve.problems import overloaded
 
 Ids = tuple[int, int, bool]  # head, relation as it is asked, whether that is backwards
+_Result = TypeVar("_Result")
 
 _TOGETHER = 64  # questions asked at once; more save little time, and those behind them wait longer
 _TRACED = 16  # of those that keep what each step did
@@ -27,11 +28,11 @@ class _Waiting(NamedTuple):
     future: "Future[QueryResult]"
 
 
-class Asking:
+class EngineQueue:
     """One thread that owns the engine, and the questions that wait for it."""
 
-    def __init__(self, reasoner: Reasoner, counts: Counts, most_waiting: int) -> None:
-        self._reasoner, self._counts, self._most_waiting = reasoner, counts, most_waiting
+    def __init__(self, reasoner: Reasoner, metrics: Metrics, most_waiting: int) -> None:
+        self._reasoner, self._metrics, self._most_waiting = reasoner, metrics, most_waiting
         self._waiting: deque[_Waiting] = deque()
         self._changed = threading.Condition()
         self._recent: OrderedDict[Ids, QueryResult] = OrderedDict()
@@ -71,7 +72,7 @@ class Asking:
         with self._changed:
             known = [self._recent.get(question) for question in questions]
             if self._closed or len(self._waiting) + known.count(None) > self._most_waiting:
-                self._counts.refused.labels("questions").inc()
+                self._metrics.refused.labels("questions").inc()
                 raise overloaded("too many questions are waiting")
             futures: list[Future[QueryResult]] = []
             for question, asked in zip(questions, known, strict=True):
@@ -79,7 +80,7 @@ class Asking:
                 futures.append(future)
                 if asked is not None:
                     self._recent.move_to_end(question)
-                    self._counts.recent.inc()
+                    self._metrics.recent.inc()
                     future.set_result(asked)
                 else:
                     self._waiting.append(_Waiting(question, traced, future))
@@ -116,7 +117,7 @@ class Asking:
             self._ask(others, waiting, False)
 
     def _ask(self, questions: list[Ids], waiting: dict[Ids, list[_Waiting]], traced: bool) -> None:
-        self._counts.batches.observe(len(questions))
+        self._metrics.batches.observe(len(questions))
         try:
             found = self._reasoner.ask(questions, traced)
             if traced:
@@ -139,4 +140,35 @@ class Asking:
                 self._recent.popitem(last=False)
 
     def _count_waiting(self) -> None:
-        self._counts.waiting.labels("questions").set(len(self._waiting))
+        self._metrics.waiting.labels("questions").set(len(self._waiting))
+
+
+class WorkQueue:
+    """Does work in threads, and refuses it when too much waits."""
+
+    def __init__(self, name: str, threads: int, most_waiting: int, metrics: Metrics) -> None:
+        self._name, self._most = name, threads + most_waiting
+        self._metrics = metrics
+        self._threads = ThreadPoolExecutor(threads, f"dpmpn-{name}")
+        self._lock, self._taken = threading.Lock(), 0
+
+    async def do(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        """The result of some work, or a problem at once where too much waits."""
+        with self._lock:
+            if self._taken >= self._most:
+                self._metrics.refused.labels(self._name).inc()
+                raise overloaded(f"too many {self._name} are waiting")
+            self._taken += 1
+        self._metrics.waiting.labels(self._name).inc()
+        future = self._threads.submit(work, *arguments)
+        future.add_done_callback(self._done)
+        return await asyncio.wrap_future(future)
+
+    def close(self) -> None:
+        """Finish what was begun."""
+        self._threads.shutdown(cancel_futures=True)
+
+    def _done(self, _: Future[Any]) -> None:
+        with self._lock:
+            self._taken -= 1
+        self._metrics.waiting.labels(self._name).dec()

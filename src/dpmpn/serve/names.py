@@ -1,0 +1,226 @@
+"""Names in requests: entities found by what a person types, and names and labels as ids of the graph."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.vocabulary import Vocabulary
+from dpmpn.errors import DataError, UnknownName
+from dpmpn.serve.bodies import AskedQuestion, ExplanationQuery
+from dpmpn.serve.problems import Problem
+from dpmpn.serve.queues import Ids, WorkQueue
+
+Match = Literal["exact", "prefix", "inside"]
+
+_ACCENTS = re.compile("[\u0300-\u036f]")  # not all marks: those of other scripts are vowels
+_BLANKS = " \t\n\v\f\r\x85\u1680\u2028\u2029"  # those of Unicode that are left after decomposing
+_LETTERS = str.maketrans(
+    {
+        "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ħ": "h", "ı": "i",
+        "ς": "σ",  # which one a capital becomes depends on the letter after it
+    }
+)  # fmt: skip
+_NEAR_LETTERS = 200  # of a name for which near ones are looked for
+_SEARCHES = 3  # for near names, of all questions of one request: each goes through the whole graph
+
+
+class Found(NamedTuple):
+    """An entity and how its name or label matches what was typed."""
+
+    entity: int
+    match: Match
+
+
+class EntitySearch:
+    """Finds entities by the beginning or any part of a name or label, the best connected first.
+
+    A search goes through all names and labels, folded: at most 5 ms of CPU time for 10^5 entities with labels and
+    50 ms for 10^6 (benchmarks/search_speed.py). An index of letter groups took 0.2 ms, and four times as long to build.
+    """
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._texts, self._owners = _texts(graph)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return int(self._texts.estimated_size() + self._owners.estimated_size())
+
+    def search(self, text: str, limit: int = 10) -> list[Found]:
+        """Entities whose name or label is the text, begins with it or has it inside, in this order, each once.
+
+        Case, accents, blanks around the text and the difference of underscore and space do not matter; the better
+        connected come first within each kind. An empty text gives the best connected entities.
+        """
+        needle = folded_text(text)
+        if not _is_utf8(needle):
+            return []
+        found: dict[int, Match] = {}
+        for match, texts in self._matches(needle):
+            # An entity has two texts at most, so that these are enough for as many entities as are wanted.
+            for owner in self._owners.gather(texts.head(2 * limit)).to_list():
+                found.setdefault(owner, match)
+            if len(found) >= limit:
+                break
+        return [*map(Found, found, found.values())][:limit]
+
+    def _matches(self, needle: str) -> Iterator[tuple[Match, pl.Series]]:
+        """Texts for each kind of match, the best connected first."""
+        begins = self._texts.str.starts_with(needle).arg_true()
+        is_whole = self._texts.gather(begins).str.len_bytes() == len(needle.encode())
+        if needle:
+            yield "exact", begins.filter(is_whole)
+            begins = begins.filter(~is_whole)
+        yield "prefix", begins
+        yield "inside", self._texts.str.contains(needle, literal=True).arg_true()
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        return bool(text.encode()) or not text
+    except UnicodeEncodeError:  # half a character, which no name has
+        return False
+
+
+def _texts(graph: KnowledgeGraph) -> tuple[pl.Series, pl.Series]:
+    """Folded names and labels, those of better connected entities first, and whose they are.
+
+    A label that reads like the name is not kept twice.
+    """
+    entities = np.argsort(-_degrees(graph), kind="stable").astype(np.int32)
+    columns = {"name": folded(pl.Series(list(graph.entities.packed), dtype=pl.String))}
+    if graph.entities.labels is not None:
+        columns["label"] = folded(graph.entities.labels.name)
+    ordered = pl.DataFrame({kind: texts.gather(entities) for kind, texts in columns.items()})
+    if "label" in columns:
+        ordered = ordered.with_columns(label=pl.when(pl.col("label") != pl.col("name")).then("label"))
+    texts = ordered.with_columns(owner=pl.Series(entities, dtype=pl.Int32)).select(
+        "owner", text=pl.concat_list(*columns)
+    )
+    texts = texts.explode("text").drop_nulls("text")
+    return texts["text"], texts["owner"]
+
+
+def _degrees(graph: KnowledgeGraph) -> np.ndarray:
+    """Out-edges of each entity, and the in-edges whose inverse is not stored."""
+    degrees = np.diff(graph.offsets)
+    if (graph.inverse < 0).any():
+        alone = (graph.inverse < 0)[graph.relations]
+        degrees = degrees + np.bincount(graph.tails[alone], minlength=graph.n_entities)
+    return degrees
+
+
+def folded(texts: pl.Series) -> pl.Series:
+    """Each text folded; null stays null. 10^6 texts take 0.1 s, and 2 s more if none is ASCII."""
+    others = (texts.str.len_bytes() != texts.str.len_chars()).arg_true()
+    plain = texts.str.to_lowercase().str.replace_all("_", " ", literal=True).str.strip_chars(_BLANKS)
+    return (
+        plain.scatter(others, [folded_text(text) for text in texts.gather(others)]) if len(others) else plain
+    )
+
+
+def folded_text(text: str) -> str:
+    """One text folded in the same way; not as a column of one, which waits for threads on a busy machine."""
+    if not text.isascii():
+        text = _ACCENTS.sub("", unicodedata.normalize("NFKD", text)).lower().translate(_LETTERS)
+    return text.lower().replace("_", " ").strip(_BLANKS)
+
+
+class Naming:
+    """Looks names up; those that are not found take longer, as near ones are looked for."""
+
+    def __init__(self, graph: KnowledgeGraph, lookups: WorkQueue) -> None:
+        self._graph, self._lookups = graph, lookups
+        self._names = {"entity": graph.entities, "relation": graph.relation_names}
+        for vocabulary in self._names.values():
+            vocabulary.find("")  # makes what a name is looked up in
+
+    async def entity(self, name: str) -> int:
+        """Id of an entity."""
+        return await self._id("entity", name)
+
+    async def question(self, asked: AskedQuestion | ExplanationQuery) -> Ids:
+        """A question as ids."""
+        return self._ids(
+            asked, await self._id("entity", asked.head), await self._id("relation", asked.relation)
+        )
+
+    async def questions(self, asked: Sequence[AskedQuestion]) -> list[Ids | Problem]:
+        """Each question as ids, or what is wrong with it; only the first unknown names are told near ones."""
+        names = dict.fromkeys(
+            pair for each in asked for pair in (("entity", each.head), ("relation", each.relation))
+        )
+        found = {(kind, name): self._names[kind].find(name) for kind, name in names}
+        missing = [pair for pair, id in found.items() if id < 0]
+        problems = await self._lookups.do(self._problems, missing) if missing else {}
+        return [self._ids_or_problem(each, found, problems) for each in asked]
+
+    async def _id(self, kind: str, name: str) -> int:
+        found = self._names[kind].find(name)
+        if found >= 0:
+            return found
+        raise await self._lookups.do(self._problem, kind, name, True)
+
+    def _ids_or_problem(
+        self,
+        asked: AskedQuestion,
+        found: dict[tuple[str, str], int],
+        problems: dict[tuple[str, str], Problem],
+    ) -> Ids | Problem:
+        head, relation = ("entity", asked.head), ("relation", asked.relation)
+        if problem := problems.get(head) or problems.get(relation):
+            return problem
+        try:
+            return self._ids(asked, found[head], found[relation])
+        except Problem as problem:
+            return problem
+
+    def _ids(self, asked: AskedQuestion | ExplanationQuery, head: int, relation: int) -> Ids:
+        if not asked.inverse:
+            return head, relation, False
+        inverse = int(self._graph.inverse[relation])
+        if inverse < 0:
+            raise Problem(
+                "no_inverse",
+                f"relation '{asked.relation}' has no inverse in this graph; ask it without inverse",
+            )
+        return head, inverse, True
+
+    def _problems(self, missing: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Problem]:
+        """What is wrong with names of which none was found."""
+        return {
+            (kind, name): self._problem(kind, name, at < _SEARCHES) for at, (kind, name) in enumerate(missing)
+        }
+
+    def _problem(self, kind: str, name: str, search: bool) -> Problem:
+        """What is wrong with a name, and near ones if they are to be searched for."""
+        names = self._names[kind]
+        if names.is_ambiguous(name):
+            if not search:
+                return Problem(
+                    "ambiguous_name", f"'{name}' is the label of several; give the identifier of the {kind}"
+                )
+            try:
+                names.id(name, kind)
+            except DataError as error:
+                return Problem("ambiguous_name", str(error), _identifiers(names, name))
+        near = []
+        if search and len(name) <= _NEAR_LETTERS:
+            near = names.near(name, self._graph.n_forward if kind == "relation" else None)
+        advice = "" if near else "; search with /api/v1/entities" * (kind == "entity")
+        return Problem(f"unknown_{kind}", str(UnknownName(kind, name, near)) + advice, near)
+
+
+def _identifiers(names: Vocabulary, label: str) -> list[str]:
+    """The first identifiers that have a label."""
+    if names.labels is None:
+        return []
+    folded = names.labels.name.str.to_lowercase() == label.strip().lower()
+    return (
+        [names.name(id) for id in folded.fill_null(False).arg_true().head(5).to_list()] if len(folded) else []
+    )

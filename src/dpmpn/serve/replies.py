@@ -1,0 +1,103 @@
+"""Results as replies: numbers have six digits, as the seventh depends on what was asked at the same time."""
+
+import json
+import re
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from fastapi.responses import Response
+
+from dpmpn.ask.results import QueryResult
+from dpmpn.errors import ConfigError, DataError
+from dpmpn.render.formats import FORMATS, Format
+from dpmpn.serve.problems import Problem
+from dpmpn.wording import six_digits
+
+if TYPE_CHECKING:
+    from dpmpn.render.explanation import Explanation
+
+
+def json_reply(value: Any) -> Response:
+    """A result as the reply to a request."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(text.encode("utf-8", "backslashreplace"), media_type="application/json")
+
+
+def answers(result: QueryResult, top: int, new: bool) -> dict[str, Any]:
+    """A question and its best answers."""
+    return {
+        "question": asdict(result.question),
+        "answers": [
+            {
+                "name": each.answer,
+                "label": each.label,
+                "probability": six_digits(each.probability),
+                "rank": each.rank,
+                "known": each.known,
+                "held_out": each.held_out,
+                "through_unseen": six_digits(each.through_unseen),
+            }
+            for each in result.answers(top, new)
+        ],
+    }
+
+
+def explanation(result: QueryResult, answer: int | None) -> dict[str, Any]:
+    """Why a question has an answer, the first one if none is named."""
+    explained = _explained(result, answer)
+    return {"explanation": explained.to_dict(), "text": explained.text()}
+
+
+def why_not(result: QueryResult, candidate: int) -> dict[str, Any]:
+    """Where a candidate lost its attention."""
+    reason = result.why_not(candidate)
+    return {"why_not": six_digits(reason.to_dict()), "text": reason.text()}
+
+
+def picture(result: QueryResult, answer: int | None, full: bool) -> dict[str, Any]:
+    """Why a question has an answer, as the page shows it; the full picture only where it is wanted.
+
+    It is HTML, in which all names are escaped, and what the player moves in it.
+    """
+    from dpmpn.render.page import draw_fragment, verdict
+
+    explained = _explained(result, answer)
+    html, data = draw_fragment(explained, with_full=full)
+    names = explained.graph.entities
+    subgraphs = {"pruned": explained.pruned, "full": explained.full}
+    return {
+        "answer": {"name": explained.answer.answer, "label": explained.answer.label},
+        "description": names.describe(names.id(explained.answer.answer)),
+        "verdict": verdict(explained),
+        "html": html,
+        "data": data,
+        "files": [format.suffix for format in FORMATS.values()],
+        # As they are asked for; those in the data are as they are read.
+        "names": {view: [node.name for node in subgraphs[view].nodes] for view in data["views"]},
+    }
+
+
+def download(result: QueryResult, answer: int | None, format: Format) -> tuple[bytes, str]:
+    """An explanation as a file: what it holds, and its name."""
+    explained = _explained(result, answer)
+    try:
+        content = format.files(explained)[format.main]
+    except ConfigError as error:  # what draws it is not installed here
+        raise Problem("not_found", str(error)) from error
+    return content, _file_name(explained, format.suffix)
+
+
+def _explained(result: QueryResult, answer: int | None) -> "Explanation":
+    """The explanation of an answer, or the problem that there is nothing to explain."""
+    try:
+        return result.explain(answer)
+    except DataError as error:
+        raise Problem("not_reached", str(error)) from error
+
+
+def _file_name(explained: "Explanation", suffix: str) -> str:
+    """A name that every system takes, whatever the entities are called."""
+    question = explained.question
+    words = "-".join([question.head_label, question.relation_label, explained.answer.label])
+    plain = re.sub("[^A-Za-z0-9_]+", "-", words).strip("-")[:80]
+    return f"{plain or 'explanation'}.{suffix}"
