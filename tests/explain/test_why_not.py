@@ -101,7 +101,7 @@ def _relation(graph: KnowledgeGraph, source: str, target: str) -> int:
 
 def reason(question: QueryResult, candidate: str) -> WhyNot:
     """Why not the candidate; what it says can be written as JSON and read again."""
-    why = question.why_not(candidate)
+    why = question.why_not(NAMES.index(candidate))
     record = why.to_dict()
     assert json.loads(json.dumps(record, allow_nan=False)) == record
     assert record["text"] == why.text() == str(why)

@@ -24,13 +24,13 @@ def reasoner() -> dpmpn.Reasoner:
 
 def test_what_was_left_out_is_told_with_its_rank_and_would_be_kept(reasoner: dpmpn.Reasoner) -> None:
     graph = reasoner.graph
-    asked = reasoner._ask("hub", "knows", inverse=False)
+    (asked,) = reasoner.ask([reasoner.question_ids("hub", "knows")])
     visited = set(asked.nodes.tolist())
     left_out = [entity for entity in range(graph.n_entities) if entity not in visited]
     assert len(left_out) > 10
     distances = set()
     for candidate in left_out:
-        why = asked.why_not(graph.entities.name(candidate))
+        why = asked.why_not(candidate)
         assert (why.reason, why.limit) == ("not_attended_to", 4)  # all edges were drawn
         (near,) = why.near
         choice = asked.flow.choices[near.step - 1]

@@ -98,7 +98,7 @@ def recomputed(
 def test_reasons_agree_with_the_trace(seed: int) -> None:
     graph, question, horizon = random_question(seed)
     for candidate in range(graph.n_entities):
-        why = question.why_not(graph.entities.name(candidate))
+        why = question.why_not(candidate)
         expected, nodes = recomputed(graph, question, candidate)
         assert why.reason == expected
         assert json.loads(json.dumps(why.to_dict(), allow_nan=False))["text"]
@@ -159,7 +159,7 @@ def _assert_left_out(why: WhyNot, horizon: Horizon) -> None:
 def test_told_steps_follow_each_other_and_leave_enough_for_the_rest_of_the_path(seed: int) -> None:
     graph, question, _ = random_question(seed, Horizon())
     for candidate in range(graph.n_entities):
-        why = question.why_not(graph.entities.name(candidate))
+        why = question.why_not(candidate)
         if why.parted is None or why.way is None:
             continue
         steps = [int(step) for step in re.findall(r"(?:which|,) in step (\d+)", why.text())]
@@ -178,5 +178,5 @@ def test_every_reason_is_met_among_these_questions() -> None:
     found = set()
     for seed in range(60):
         graph, question, _ = random_question(seed)
-        found |= {question.why_not(graph.entities.name(entity)).reason for entity in range(graph.n_entities)}
+        found |= {question.why_not(entity).reason for entity in range(graph.n_entities)}
     assert found == set(get_args(Reason))
