@@ -1,8 +1,7 @@
 """The plan of the house as an SVG picture: floors of rooms, and a line for every import between two of them."""
 
 from _generators.house import FLOORS, between_rooms, floor_of, sign, size
-from dpmpn.render.markup import element, title
-from dpmpn.render.text_width import text_width
+from dpmpn.render.markup import element, text_width, title
 
 WIDTH, FLOOR_HEIGHT, ROOM_HEIGHT, MARGIN, GAP = 900, 84, 38, 10, 12
 NAMES_WIDTH = 140  # the column with the names of the floors

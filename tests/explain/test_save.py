@@ -87,7 +87,7 @@ def test_what_others_put_there_stays(tmp_path: Path) -> None:
     assert (tmp_path / "pruned.dot").is_symlink() and (tmp_path / "edges.csv").is_dir()
 
 
-def test_a_folder_in_the_place_of_a_file_leaves_all_as_it_was(tmp_path: Path) -> None:
+def test_a_folder_in_the_index_of_a_file_leaves_all_as_it_was(tmp_path: Path) -> None:
     save_explanation(other(), tmp_path, ["text"])
     before = (tmp_path / "explanation.txt").read_bytes()
     (tmp_path / "paths.csv").mkdir()
@@ -171,7 +171,7 @@ def test_what_cannot_be_drawn_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     assert not (tmp_path / "why").exists()
 
 
-def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
+def test_a_file_in_the_index_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "why").write_text("mine")
     with pytest.raises(RunError, match="not a folder"):
         save_explanation(explained(), tmp_path / "why", ["text"])

@@ -9,7 +9,8 @@ from dpmpn.explain.explanation import Prediction, Question
 from dpmpn.explain.paths import Path
 from dpmpn.explain.subgraph import Edge, Node, Subgraph
 from dpmpn.render.colours import most_attention
-from dpmpn.render.layout import Layout, lay_out_full, lay_out_pruned, place_of
+from dpmpn.render.layout import index_of, lay_out_full, lay_out_pruned
+from dpmpn.render.shapes import Layout
 
 N_STEPS = 3
 
@@ -46,7 +47,7 @@ def laid_out(
 ) -> tuple[Layout, Layout]:
     """The layouts of the full and of the pruned subgraph of an explanation from "head" to "answer"."""
     full, pruned, ends = explanation.full, explanation.pruned, ("head", "answer")
-    most = most_attention(full, tuple(place_of(full, end) for end in ends))
+    most = most_attention(full, tuple(index_of(full, end) for end in ends))
     small = lay_out_pruned(pruned, *ends, widths[1], height, most=most)
     return lay_out_full(full, pruned, small, *ends, widths[0]), small
 

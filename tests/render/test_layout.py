@@ -3,7 +3,7 @@ from hand_made import diamond, edge, explained, hub, laid_out, node, subgraphs
 from hypothesis import given, settings
 
 from dpmpn.explain.subgraph import Subgraph
-from dpmpn.render.layout import END_RADIUS, MOST_OTHERS, lay_out_pruned, place_of
+from dpmpn.render.layout import END_RADIUS, MOST_OTHERS, index_of, lay_out_pruned
 
 
 def test_the_head_is_left_and_the_answer_right_and_both_are_large():
@@ -37,7 +37,7 @@ def test_others_go_right_with_time():
 
 
 def test_a_place_is_found_by_name():
-    assert place_of(diamond().pruned, "below") == 2
+    assert index_of(diamond().pruned, "below") == 2
 
 
 @settings(max_examples=40)

@@ -12,7 +12,7 @@ from dpmpn.explain.reason import Rival, WhyNotData
 from dpmpn.explain.subgraph import Subgraph
 from dpmpn.render.explanation import Explanation
 from dpmpn.render.page import draw_fragment, draw_page
-from dpmpn.render.page_text import full_caption, step_texts
+from dpmpn.render.text import full_caption, step_texts
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
 CHROMIUM = shutil.which("chromium")

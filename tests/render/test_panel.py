@@ -3,11 +3,10 @@ from hand_made import diamond, edge, explained, laid_out, node, subgraphs
 from hypothesis import given, settings
 
 from dpmpn.explain.subgraph import Subgraph
-from dpmpn.render.bundles import bundled
-from dpmpn.render.labels import Box, Placer, edge_lines
-from dpmpn.render.layout import Disc, Layout, lay_out_pruned
-from dpmpn.render.lines import course
+from dpmpn.render.labels import Placer, edge_lines
+from dpmpn.render.layout import lay_out_pruned
 from dpmpn.render.panel import Panel, draw_subgraph
+from dpmpn.render.shapes import Box, Disc, Layout, bundled, course
 
 
 def weights(subgraph: Subgraph) -> list[float]:
@@ -21,7 +20,7 @@ def test_facts_between_the_same_two_nodes_share_a_line():
     assert line.edges == (0, 1, 2)
     assert line.relations == (("of", True, True), ("in", False, True))
     assert edge_lines(line, 1) == ("↔ of", "← in")
-    assert edge_lines(line, 1, ways=("↓", "↑")) == ("↕ of", "↑ in")
+    assert edge_lines(line, 1, signs=("↓", "↑")) == ("↕ of", "↑ in")
     assert edge_lines(line, 1, keys={"of": "a", "in": "b"}) == ("↔a ←b",)
 
 

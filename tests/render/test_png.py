@@ -6,9 +6,9 @@ import pytest
 from hand_made import diamond
 
 from dpmpn.errors import ConfigError
-from dpmpn.render import png
+from dpmpn.render import svg
 from dpmpn.render.markup import FONTS
-from dpmpn.render.png import draw_png, painted
+from dpmpn.render.svg import draw_png, painted
 
 
 def size_and_rows(image: bytes) -> tuple[int, int, bytes]:
@@ -41,10 +41,10 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch):
 
 def test_without_fonts_it_is_refused(monkeypatch):
     pytest.importorskip("resvg_py")
-    monkeypatch.setattr(png, "_shows_text", lambda folders: False)
+    monkeypatch.setattr(svg, "_shows_text", lambda folders: False)
     with pytest.raises(ConfigError, match="no font was found"):
         draw_png(diamond())
 
 
 def test_fonts_are_looked_for_that_pictures_are_written_in():
-    assert f'font-family="{FONTS}"' in png._PROBE
+    assert f'font-family="{FONTS}"' in svg._PROBE

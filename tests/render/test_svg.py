@@ -8,8 +8,7 @@ from dpmpn.explain.paths import Path
 from dpmpn.explain.subgraph import Subgraph
 from dpmpn.render.colours import ANSWER, HEAD
 from dpmpn.render.layout import MOST_OTHERS
-from dpmpn.render.strongest import strongest_part
-from dpmpn.render.svg import FULL_LINES, PRUNED_LINES, draw_svg
+from dpmpn.render.svg import FULL_LINES, PRUNED_LINES, draw_svg, strongest_part
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpmpn.render.text_width import ELLIPSIS, NO_NAME, broken, readable, text_width
+from dpmpn.render.markup import ELLIPSIS, NO_NAME, broken, readable, text_width
 
 
 def test_a_short_name_stays_as_it_is():
@@ -9,7 +9,7 @@ def test_a_short_name_stays_as_it_is():
 
 
 def test_a_name_is_broken_where_its_parts_end_and_loses_nothing():
-    assert broken("/people/person/place_of_birth", 120, 2, 11) == ("/people/person/", "place_of_birth")
+    assert broken("/people/person/index_of_birth", 120, 2, 11) == ("/people/person/", "index_of_birth")
     lines = broken("concept_personnorthamerica_michael_turner", 148, 3, 11)
     assert "".join(lines) == "concept_personnorthamerica_michael_turner"
     assert all(line.endswith("_") for line in lines[:-1])

@@ -47,7 +47,7 @@ def tails_of(graph: KnowledgeGraph, entities: np.ndarray) -> np.ndarray:
     """Where the edges of some entities lead, one for each edge."""
     counts = np.asarray(graph.degree(entities))
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return graph.tails[np.repeat(graph.offsets[entities], counts) + within]
+    return np.asarray(graph.tails[np.repeat(graph.offsets[entities], counts) + within])
 
 
 def distances_to(graph: KnowledgeGraph, entity: int, farthest: int) -> np.ndarray:

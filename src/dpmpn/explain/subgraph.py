@@ -94,7 +94,8 @@ def _keys(
     query: QueryFlow, graph: KnowledgeGraph, head: np.ndarray, relation: np.ndarray, tail: np.ndarray
 ) -> np.ndarray:
     """Each edge as one number."""
-    return (head * (graph.n_relations + 1) + relation.astype(np.int64)) * len(query.nodes) + tail
+    edges = head * (graph.n_relations + 1) + relation.astype(np.int64)
+    return np.asarray(edges * len(query.nodes) + tail)
 
 
 def _subgraph(flow: AnswerFlow, graph: KnowledgeGraph, nodes: np.ndarray, edges: EdgesInTime) -> Subgraph:

@@ -66,7 +66,7 @@ class Explanation(ExplanationData):
 
     def png(self) -> bytes:
         """The picture of both subgraphs as PNG."""
-        from dpmpn.render.png import draw_png
+        from dpmpn.render.svg import draw_png
 
         return draw_png(self)
 

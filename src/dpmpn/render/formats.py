@@ -58,7 +58,7 @@ def _svg(explanation: ExplanationData, _: Sequence[WhyNotData]) -> dict[str, str
 
 
 def _png(explanation: ExplanationData, _: Sequence[WhyNotData]) -> dict[str, str | bytes]:
-    from dpmpn.render.png import draw_png
+    from dpmpn.render.svg import draw_png
 
     return {"explanation.png": draw_png(explanation)}
 

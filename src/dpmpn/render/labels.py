@@ -1,16 +1,15 @@
 """Places labels so that none lies over another or over a node; what finds no room is left to the titles."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from dpmpn.explain.subgraph import Node
-from dpmpn.render.bundles import Bundle
-from dpmpn.render.text_width import broken, text_width
+from dpmpn.explain.subgraph import Node, Subgraph
+from dpmpn.render.colours import gained
+from dpmpn.render.markup import broken, text_width
+from dpmpn.render.shapes import LINE_HEIGHT, Box, Bundle, Course, Disc, Label, Layout
 
 NODE_SIZE, EDGE_SIZE = 11.0, 9.5  # of the letters
-LINE_HEIGHT = 1.18
 _NODE_WIDTH = 148.0  # the most a line of a node's label may take
 _EDGE_WIDTHS = 160.0, 132.0  # and of a line's, where lines are few and where they are many
 _FEW = 8
@@ -20,44 +19,9 @@ _MOST_COVERED = 0.5  # of a line's length: beyond, nobody sees where it goes
 _HIDDEN = 8.0  # the cost of covering all of it beyond that
 _THICK = 2.0  # half of a heavy line
 _MOST_RELATIONS = 4  # that are named on one line between two nodes
-
-
-@dataclass(frozen=True)
-class Box:
-    """A rectangle by its corners."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    @classmethod
-    def around(cls, x: float, y: float, width: float, height: float) -> "Box":
-        """The box with this middle."""
-        return cls(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
-
-    def overlaps(self, other: "Box") -> bool:
-        """Whether two boxes share more than an edge."""
-        return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
-        )
-
-    def is_inside(self, width: float, height: float) -> bool:
-        """Whether it lies within a field."""
-        return self.left >= 0 and self.top >= 0 and self.right <= width and self.bottom <= height
-
-
-@dataclass(frozen=True)
-class Label:
-    """Lines of text and where they stand."""
-
-    lines: tuple[str, ...]
-    box: Box
-    size: float
-    bold: bool = False
+_ALONG = (0.5, 0.44, 0.56, 0.38, 0.62, 0.32, 0.68, 0.26, 0.74, 0.2, 0.8)  # where a label may lie on its line
+_NOTABLE = 0.1  # of the attention: a node that had so much is named even on a strong line
+_GAP = 2.0
 
 
 def node_lines(node: Node, bold: bool = False, most_lines: int = 3) -> tuple[str, ...]:
@@ -66,33 +30,33 @@ def node_lines(node: Node, bold: bool = False, most_lines: int = 3) -> tuple[str
 
 
 def edge_lines(
-    bundle: Bundle, n_lines: int, keys: Mapping[str, str] | None = None, ways: tuple[str, str] = ("→", "←")
+    bundle: Bundle, n_lines: int, keys: Mapping[str, str] | None = None, signs: tuple[str, str] = ("→", "←")
 ) -> tuple[str, ...]:
     """The relations of a bundle, one below the other; where its facts go both ways, an arrow says which goes how.
 
-    It is narrower where there are many lines. With `keys` those are shown for the relations, side by side; `ways` are
+    It is narrower where there are many lines. With `keys` those are shown for the relations, side by side; `signs` are
     the arrows from source to target and back.
     """
-    names_ways = len(bundle.relations) > 1 and bundle.forward and bundle.backward
+    has_signs = len(bundle.relations) > 1 and bundle.forward and bundle.backward
     named = [
-        (_way(ways, forward, backward) if names_ways else "", label)
+        (_sign(signs, forward, backward) if has_signs else "", label)
         for label, forward, backward in bundle.relations
     ]
     if keys is not None:
-        short = [way.strip() + keys[label] for way, label in named if label in keys]
+        short = [sign.strip() + keys[label] for sign, label in named if label in keys]
         return (" ".join(short if len(short) == len(named) else [*short, "…"]),)
     width = _EDGE_WIDTHS[n_lines > _FEW]
     lines = [
-        line for way, label in named[:_MOST_RELATIONS] for line in broken(way + label, width, 2, EDGE_SIZE)
+        line for sign, label in named[:_MOST_RELATIONS] for line in broken(sign + label, width, 2, EDGE_SIZE)
     ]
     left = len(named) - _MOST_RELATIONS
     return (*lines, f"and {left} more") if left > 0 else tuple(lines)
 
 
-def _way(ways: tuple[str, str], forward: bool, backward: bool) -> str:
+def _sign(signs: tuple[str, str], forward: bool, backward: bool) -> str:
     if forward and backward:
-        return "↔ " if ways[0] in "→←" else "↕ "
-    return (ways[0] if forward else ways[1]) + " "
+        return "↔ " if signs[0] in "→←" else "↕ "
+    return (signs[0] if forward else signs[1]) + " "
 
 
 def size_of(lines: Sequence[str], size: float, bold: bool = False) -> tuple[float, float]:
@@ -173,3 +137,62 @@ class Placer:
 
 def _corners(box: Box) -> tuple[float, float, float, float]:
     return box.left, box.top, box.right, box.bottom
+
+
+def place_node_labels(
+    subgraph: Subgraph, layout: Layout, strong: Sequence[bool], placer: Placer, most: int, spared: int
+) -> dict[int, Label]:
+    """The labels of the ends first, then of nodes that stand out, then of those with most attention.
+
+    The last do not lie on the lines that stand out, of which there are as many as `spared`, unless much of the
+    attention was there: the rival of the answer has a name.
+    """
+    ends = (layout.head, layout.answer)
+    peaks = {at: round(gained(subgraph.nodes[at])[0], 9) for at in layout.discs}
+    order = sorted(peaks, key=lambda at: (at not in ends, not strong[at], -peaks[at], at))
+    labels: dict[int, Label] = {}
+    for at in order:
+        if len(labels) >= most:
+            break
+        bold, size = at in ends, NODE_SIZE if strong[at] else NODE_SIZE - 2
+        lines = node_lines(subgraph.nodes[at], bold, 3 if strong[at] else 2)
+        width, height = size_of(lines, size, bold)
+        places = _around(layout.discs[at], width + 4, height, layout.width)
+        box = placer.place(places, spared=0 if strong[at] else spared)
+        if box is None and peaks[at] >= _NOTABLE:
+            box = placer.place(places)
+        if box is not None:
+            labels[at] = Label(lines, box, size, bold)
+    return labels
+
+
+def _around(disc: Disc, width: float, height: float, field: float) -> list[tuple[Box, float]]:
+    """Places for a label at a disc: below, above, to its sides and aslant."""
+    reach_x, reach_y = disc.radius + _GAP + width / 2, disc.radius + _GAP + height / 2
+    places = [(0.0, reach_y, 0.0), (0.0, -reach_y, 0.4), (reach_x, 0.0, 0.5), (-reach_x, 0.0, 0.5)]
+    aside = max(width / 2 - disc.radius, 0.0)
+    # So that it is not cut off at the border.
+    inwards = min(max(disc.x, width / 2), field - width / 2) - disc.x
+    for x, cost in ((inwards, 0.1), (aside / 2, 0.3), (-aside / 2, 0.3), (aside, 0.6), (-aside, 0.6)):
+        places += [(x, reach_y, cost), (x, -reach_y, cost + 0.4)]
+    corner_x, corner_y = disc.radius * 0.7 + _GAP + width / 2, disc.radius * 0.7 + height / 2
+    places += [(x, y, 0.8) for x in (corner_x, -corner_x) for y in (corner_y, -corner_y)]
+    return [(Box.around(disc.x + x, disc.y + y, width, height), cost) for x, y, cost in places]
+
+
+def place_edge_labels(
+    texts: Mapping[int, tuple[str, ...]], lines: Sequence[Bundle], courses: Sequence[Course], placer: Placer
+) -> dict[int, Label]:
+    """Labels on their lines, as near to the middle as there is room; above those that lead back to their node."""
+    labels: dict[int, Label] = {}
+    for at, text in texts.items():
+        width, height = size_of(text, EDGE_SIZE)
+        if lines[at].is_loop:
+            x, y = courses[at].at(0.5)
+            middles = [((x + part * width, y - height / 2 - 3), abs(part)) for part in (0.0, 0.25, -0.25)]
+        else:
+            middles = [(courses[at].at(part), 4 * abs(part - 0.5)) for part in _ALONG]
+        box = placer.place([(Box.around(x, y, width + 6, height + 1), cost) for (x, y), cost in middles], at)
+        if box is not None:
+            labels[at] = Label(text, box, EDGE_SIZE)
+    return labels

@@ -1,46 +1,19 @@
 """Where nodes stand: the head at the left, the answer at the right, and the same subgraph always at the same places."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpmpn.explain.subgraph import Node, Subgraph
-from dpmpn.render.arranging import arranged
-from dpmpn.render.bundles import Bundle, bundled
+from dpmpn.render.arranging import Crowd, Graph, arranged, spread
 from dpmpn.render.colours import gained, most_attention, strengths
-from dpmpn.render.labels import EDGE_SIZE, NODE_SIZE, Label, edge_lines, node_lines, size_of
-from dpmpn.render.spreading import Crowd, spread
-from dpmpn.render.tangle import Graph
+from dpmpn.render.labels import EDGE_SIZE, NODE_SIZE, edge_lines, node_lines, size_of
+from dpmpn.render.shapes import LOOP_ROOM, Bundle, Disc, Label, Layout, bundled
 
 END_RADIUS = 13.0  # of the head and the answer
-LOOP_ROOM = 14.0  # that a line from a node to itself takes above its disc
 MOST_OTHERS = 300  # nodes besides the pruned subgraph's: more are not told apart, and each pair takes time
 Room = tuple[float, float, float, float]  # the middle of a box, and half its width and height
 _SMALL, _LARGE = 3.0, 8.5  # of the others, from no attention to the most
-
-
-@dataclass(frozen=True)
-class Disc:
-    """The place and size of a node."""
-
-    x: float
-    y: float
-    radius: float
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The discs of a subgraph's nodes in a field that is so wide and high; y goes down."""
-
-    width: float
-    height: float
-    discs: Mapping[
-        int, Disc
-    ]  # by place among the nodes, in their order; not all nodes of a large one have any
-    head: int  # places among the nodes
-    answer: int
-    most_attention: float  # of the others: sizes and colours go by the part of it
 
 
 def lay_out_pruned(
@@ -58,7 +31,7 @@ def lay_out_pruned(
     With `keyed` the lines will have short keys only; sizes go by the part of the attention `most`, which is that of the
     full subgraph where both are shown.
     """
-    at_head, at_answer = place_of(pruned, head), place_of(pruned, answer)
+    at_head, at_answer = index_of(pruned, head), index_of(pruned, answer)
     most = most_attention(pruned, (at_head, at_answer)) if most is None else most
     radii = _radii(pruned, (at_head, at_answer), most)
     bundles = bundled(pruned, [sum(e.share) for e in pruned.edges])
@@ -99,7 +72,7 @@ def lay_out_full(
     `line_labels` of that. Of the others those with the most attention have a place, MOST_OTHERS of them.
     """
     height = small.height
-    at_head, at_answer = place_of(full, head), place_of(full, answer)
+    at_head, at_answer = index_of(full, head), index_of(full, answer)
     most = most_attention(full, (at_head, at_answer))
     radii = _radii(full, (at_head, at_answer), most)
     known = {
@@ -149,7 +122,7 @@ def _lines_of(pruned: Subgraph, small: Layout) -> np.ndarray:
     places = np.array([(disc.x, disc.y) for disc in small.discs.values()])
     ends = np.array([(edge.source, edge.target) for edge in pruned.edges], int).reshape(-1, 2)
     ends = ends[ends[:, 0] != ends[:, 1]]
-    return places[np.unique(np.sort(ends, 1), axis=0)]
+    return np.asarray(places[np.unique(np.sort(ends, 1), axis=0)])
 
 
 def _rooms(
@@ -189,8 +162,8 @@ def _line_rooms(labels: Sequence[Label], shrunk: float) -> list[Room]:
     ]
 
 
-def place_of(subgraph: Subgraph, name: str) -> int:
-    """Where a node stands among the subgraph's."""
+def index_of(subgraph: Subgraph, name: str) -> int:
+    """The index of a node among the subgraph's."""
     return next(at for at, node in enumerate(subgraph.nodes) if node.name == name)
 
 

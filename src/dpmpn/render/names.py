@@ -11,7 +11,7 @@ from dpmpn.explain.explanation import Question
 from dpmpn.explain.paths import PathGroup
 from dpmpn.explain.reason import WhyNotData
 from dpmpn.explain.subgraph import Node, Subgraph
-from dpmpn.render.text_width import readable
+from dpmpn.render.markup import readable
 from dpmpn.wording import one_line
 
 _NAMED = (("name", "label"), ("candidate", "label"), ("head", "head_label"))  # fields that belong together

@@ -19,11 +19,12 @@ from dpmpn.explain.paths import PathGroup
 from dpmpn.explain.reason import WhyNotData
 from dpmpn.explain.subgraph import Subgraph
 from dpmpn.render.colours import ANSWER, HEAD, LITTLE, OUTLINE, node_colour
-from dpmpn.render.layout import Layout, lay_out_full, lay_out_pruned
+from dpmpn.render.layout import lay_out_full, lay_out_pruned
 from dpmpn.render.markup import FONTS
 from dpmpn.render.names import DisplayNames, plain, renamed
-from dpmpn.render.page_text import fact_text, full_caption, overview, pruned_caption, step_texts
 from dpmpn.render.panel import Panel, draw_subgraph
+from dpmpn.render.shapes import Layout
+from dpmpn.render.text import fact_text, full_caption, overview, pruned_caption, step_texts
 from dpmpn.render.why_not_text import why_not_text
 from dpmpn.wording import counted, percent, small_percent
 

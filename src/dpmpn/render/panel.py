@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmpn.explain.subgraph import Edge, Subgraph
-from dpmpn.render.bundles import Bundle, bundled
 from dpmpn.render.colours import (
     ANSWER,
     FAINT_LINE,
@@ -19,26 +18,23 @@ from dpmpn.render.colours import (
     node_colour,
     strengths,
 )
-from dpmpn.render.labels import (
-    EDGE_SIZE,
-    LINE_HEIGHT,
-    NODE_SIZE,
-    Box,
-    Label,
-    Placer,
-    edge_lines,
-    node_lines,
-    size_of,
-)
-from dpmpn.render.layout import Disc, Layout
-from dpmpn.render.lines import Course, arrow, course, ways
-from dpmpn.render.markup import element, label_text, number, polygon, title
+from dpmpn.render.labels import Placer, edge_lines, place_edge_labels, place_node_labels
+from dpmpn.render.markup import element, label_text, number, polygon, text_width, title
 from dpmpn.render.names import with_identifier
-from dpmpn.render.text_width import text_width
+from dpmpn.render.shapes import (
+    LINE_HEIGHT,
+    Box,
+    Bundle,
+    Course,
+    Disc,
+    Label,
+    Layout,
+    arrow,
+    arrow_signs,
+    bundled,
+    course,
+)
 
-_ALONG = (0.5, 0.44, 0.56, 0.38, 0.62, 0.32, 0.68, 0.26, 0.74, 0.2, 0.8)  # where a label may lie on its line
-_NOTABLE = 0.1  # of the attention: a node that had so much is named even on a strong line
-_GAP = 2.0
 _FINE = 81  # points of a line: nearer to each other than the smallest label is wide
 
 
@@ -83,10 +79,10 @@ def draw_subgraph(
         *(Box.around(disc.x, disc.y, 2 * disc.radius, 2 * disc.radius) for disc in layout.discs.values())
     )
     n_strong = 0 if kept is None else sum(map(stands_out.has, lines))
-    node_labels = _place_node_labels(subgraph, layout, strong, placer, most_labels[0], n_strong)
+    node_labels = place_node_labels(subgraph, layout, strong, placer, most_labels[0], n_strong)
     labelled = [at for at, line in enumerate(lines) if kept is None or stands_out.has(line)][: most_labels[1]]
-    texts = {at: edge_lines(lines[at], len(lines), keys, ways(lines[at], layout)) for at in labelled}
-    edge_labels = _place_edge_labels(texts, lines, courses, placer)
+    texts = {at: edge_lines(lines[at], len(lines), keys, arrow_signs(lines[at], layout)) for at in labelled}
+    edge_labels = place_edge_labels(texts, lines, courses, placer)
     drawn = [
         _line(subgraph, line, curve, part, stands_out.has(line))
         for line, curve, part in zip(lines, courses, parts_of_heaviest.tolist(), strict=True)
@@ -147,66 +143,6 @@ class _Kept:
 def _chosen(lines: Sequence[Bundle], stands_out: _Kept, most: int) -> tuple[Bundle, ...]:
     """The lines that stand out, then the heaviest others."""
     return tuple(sorted(lines, key=lambda line: not stands_out.has(line))[:most])
-
-
-def _place_node_labels(
-    subgraph: Subgraph, layout: Layout, strong: Sequence[bool], placer: Placer, most: int, spared: int
-) -> dict[int, Label]:
-    """The labels of the ends first, then of nodes that stand out, then of those with most attention.
-
-    The last do not lie on the lines that stand out, of which there are as many as `spared`, unless much of the
-    attention was there: the rival of the answer has a name.
-    """
-    ends = (layout.head, layout.answer)
-    peaks = {at: round(gained(subgraph.nodes[at])[0], 9) for at in layout.discs}
-    order = sorted(peaks, key=lambda at: (at not in ends, not strong[at], -peaks[at], at))
-    labels: dict[int, Label] = {}
-    for at in order:
-        if len(labels) >= most:
-            break
-        bold, size = at in ends, NODE_SIZE if strong[at] else NODE_SIZE - 2
-        lines = node_lines(subgraph.nodes[at], bold, 3 if strong[at] else 2)
-        width, height = size_of(lines, size, bold)
-        places = _around(layout.discs[at], width + 4, height, layout.width)
-        box = placer.place(places, spared=0 if strong[at] else spared)
-        if box is None and peaks[at] >= _NOTABLE:
-            box = placer.place(places)
-        if box is not None:
-            labels[at] = Label(lines, box, size, bold)
-    return labels
-
-
-def _around(disc: Disc, width: float, height: float, field: float) -> list[tuple[Box, float]]:
-    """Places for a label at a disc: below, above, to its sides and aslant."""
-    reach_x, reach_y = disc.radius + _GAP + width / 2, disc.radius + _GAP + height / 2
-    places = [(0.0, reach_y, 0.0), (0.0, -reach_y, 0.4), (reach_x, 0.0, 0.5), (-reach_x, 0.0, 0.5)]
-    aside = max(width / 2 - disc.radius, 0.0)
-    inwards = (
-        min(max(disc.x, width / 2), field - width / 2) - disc.x
-    )  # so that it is not cut off at the border
-    for x, cost in ((inwards, 0.1), (aside / 2, 0.3), (-aside / 2, 0.3), (aside, 0.6), (-aside, 0.6)):
-        places += [(x, reach_y, cost), (x, -reach_y, cost + 0.4)]
-    corner_x, corner_y = disc.radius * 0.7 + _GAP + width / 2, disc.radius * 0.7 + height / 2
-    places += [(x, y, 0.8) for x in (corner_x, -corner_x) for y in (corner_y, -corner_y)]
-    return [(Box.around(disc.x + x, disc.y + y, width, height), cost) for x, y, cost in places]
-
-
-def _place_edge_labels(
-    texts: Mapping[int, tuple[str, ...]], lines: Sequence[Bundle], courses: Sequence[Course], placer: Placer
-) -> dict[int, Label]:
-    """Labels on their lines, as near to the middle as there is room; above those that lead back to their node."""
-    labels: dict[int, Label] = {}
-    for at, text in texts.items():
-        width, height = size_of(text, EDGE_SIZE)
-        if lines[at].is_loop:
-            x, y = courses[at].at(0.5)
-            middles = [((x + part * width, y - height / 2 - 3), abs(part)) for part in (0.0, 0.25, -0.25)]
-        else:
-            middles = [(courses[at].at(part), 4 * abs(part - 0.5)) for part in _ALONG]
-        box = placer.place([(Box.around(x, y, width + 6, height + 1), cost) for (x, y), cost in middles], at)
-        if box is not None:
-            labels[at] = Label(text, box, EDGE_SIZE)
-    return labels
 
 
 def _on_ground(label: Label, colour: str) -> str:

@@ -1,13 +1,20 @@
-"""The picture of an explanation: the full subgraph and the pruned one side by side, as a self-contained SVG."""
+"""The picture of an explanation, as SVG and as PNG: the full subgraph and the pruned one side by side."""
 
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path as FilePath
+
+from dpmpn.errors import ConfigError
 from dpmpn.explain.explanation import ExplanationData
+from dpmpn.explain.paths import Fact, Path
 from dpmpn.explain.subgraph import Subgraph
 from dpmpn.render.colours import most_attention
 from dpmpn.render.figure import INNER, Half, compose
-from dpmpn.render.layout import Layout, lay_out_full, lay_out_pruned, place_of
+from dpmpn.render.layout import index_of, lay_out_full, lay_out_pruned
+from dpmpn.render.markup import FONTS
 from dpmpn.render.names import DisplayNames, renamed
 from dpmpn.render.panel import Panel, draw_subgraph
-from dpmpn.render.strongest import strongest_part
+from dpmpn.render.shapes import Layout
 from dpmpn.wording import counted, percent, probability_shown
 
 _FULL_PART = 0.45  # of the width
@@ -15,6 +22,10 @@ FULL_LINES, PRUNED_LINES = 120, 30  # more cannot be told apart
 FULL_LABELS = (40, 12)  # of nodes and lines
 _CROWDED = 0.3  # the part of labels that may lie on other lines before keys are better
 _ROOM = 850.0  # for each node of the full subgraph
+_PROBE = (
+    f'<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20" font-family="{FONTS}">'
+    '<text x="2" y="15">{}</text></svg>'
+)
 
 
 def draw_svg(explanation: ExplanationData) -> str:
@@ -48,7 +59,7 @@ def _draw_pruned(
     weights = [sum(edge.share) for edge in shown.edges]
     height = min(520.0, 230.0 + 22.0 * len(shown.nodes))
     least = min(560.0, max(240.0, len(full.nodes) * _ROOM / widths[0]))
-    most = most_attention(full, (place_of(full, ends[0]), place_of(full, ends[1])))
+    most = most_attention(full, (index_of(full, ends[0]), index_of(full, ends[1])))
     for factor in (1.0, 1.3):
         layout = lay_out_pruned(shown, *ends, widths[1], height * factor, least, most=most)
         panel = draw_subgraph(shown, layout, weights)
@@ -95,3 +106,73 @@ def _pruned_caption(explanation: ExplanationData, shown: Subgraph, n_paths: int)
 def _key(at: int) -> str:
     """a, b ... z, a1, b1 ..."""
     return chr(ord("a") + at % 26) + (str(at // 26) if at >= 26 else "")
+
+
+def strongest_part(pruned: Subgraph, paths: Sequence[Path], most_lines: int) -> tuple[Subgraph, int]:
+    """What the strongest paths are made of, as many as need no more lines than given, and how many these are.
+
+    At least one path with facts is shown, and all if they fit; whole paths are taken, so no line ends nowhere.
+    """
+    facts: set[Fact] = set()
+    n_paths = 0
+    for path in paths:
+        more = facts | set(path.facts)
+        if facts and len(_lines(more)) > most_lines:
+            break
+        facts, n_paths = more, n_paths + 1
+    if n_paths == len(paths):
+        return pruned, n_paths
+    names = {name for head, _, tail in facts for name in (head, tail)}
+    kept = [at for at, node in enumerate(pruned.nodes) if node.name in names]
+    index = {at: new for new, at in enumerate(kept)}
+    edges = (
+        edge._replace(source=index[edge.source], target=index[edge.target])
+        for edge in pruned.edges
+        if pruned.fact(edge) in facts
+    )
+    return Subgraph(tuple(pruned.nodes[at] for at in kept), tuple(edges)), n_paths
+
+
+def _lines(facts: set[Fact]) -> set[frozenset[str]]:
+    return {frozenset((head, tail)) for head, _, tail in facts}
+
+
+def draw_png(explanation: ExplanationData, scale: float = 2) -> bytes:
+    """Draw an explanation with `scale` dots for each unit of the SVG."""
+    return painted(draw_svg(explanation), scale)
+
+
+def painted(svg: str, scale: float = 2) -> bytes:
+    """An SVG as PNG."""
+    try:
+        import resvg_py
+    except ImportError as error:
+        raise ConfigError(
+            "pictures in PNG need the extra 'draw': pip install 'dpmpn[draw]'; SVG needs nothing"
+        ) from error
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=scale, font_dirs=_font_folders()))
+
+
+def _font_folders() -> list[str]:
+    """Where to look for fonts besides the system's: nowhere if that has any, else where matplotlib brings some."""
+    if _shows_text([]):
+        return []
+    spec = find_spec("matplotlib")
+    if spec is not None and spec.origin is not None:
+        folder = str(FilePath(spec.origin).parent / "mpl-data" / "fonts" / "ttf")
+        if _shows_text([folder]):
+            return [folder]
+    raise ConfigError(
+        "no font was found on this machine, so a PNG would have no words; install one (for instance the package "
+        "fonts-dejavu) or take SVG, which is read with the fonts of whoever looks at it"
+    )
+
+
+def _shows_text(folders: list[str]) -> bool:
+    """Whether a letter leaves a mark; without fonts it is left out silently."""
+    import resvg_py
+
+    blank, letter = (
+        resvg_py.svg_to_bytes(svg_string=_PROBE.format(text), font_dirs=folders) for text in ("", "A")
+    )
+    return bool(blank != letter)

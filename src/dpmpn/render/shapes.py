@@ -1,0 +1,245 @@
+"""The shapes of a picture: discs of nodes, lines between them with all the facts that join the two, and labels."""
+
+import math
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmpn.explain.subgraph import Subgraph
+
+LINE_HEIGHT = 1.18  # of text, in sizes of its letters
+LOOP_ROOM = 14.0  # that a line from a node to itself takes above its disc
+_BENDS = (
+    0.0,
+    0.08,
+    -0.08,
+    0.16,
+    -0.16,
+    0.24,
+    -0.24,
+)  # parts of its length by which a line leaves the straight
+
+
+@dataclass(frozen=True)
+class Disc:
+    """The place and size of a node."""
+
+    x: float
+    y: float
+    radius: float
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The discs of a subgraph's nodes in a field that is so wide and high; y goes down."""
+
+    width: float
+    height: float
+    discs: Mapping[int, Disc]  # by index of the node, ascending; not all nodes of a large one have any
+    head: int  # indices of nodes
+    answer: int
+    most_attention: float  # of the others: sizes and colours go by the part of it
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle by its corners."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @classmethod
+    def around(cls, x: float, y: float, width: float, height: float) -> "Box":
+        """The box with this middle."""
+        return cls(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+    def overlaps(self, other: "Box") -> bool:
+        """Whether two boxes share more than an edge."""
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.top < other.bottom
+            and other.top < self.bottom
+        )
+
+    def is_inside(self, width: float, height: float) -> bool:
+        """Whether it lies within a field."""
+        return self.left >= 0 and self.top >= 0 and self.right <= width and self.bottom <= height
+
+
+@dataclass(frozen=True)
+class Label:
+    """Lines of text and where they stand."""
+
+    lines: tuple[str, ...]
+    box: Box
+    size: float
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A line between two nodes: all edges that join them, whichever way attention or the facts go."""
+
+    source: int  # indices of nodes; source < target, or the same
+    target: int
+    edges: tuple[int, ...]  # indices of the subgraph's edges
+    weight: float  # the sum of theirs
+    relations: tuple[
+        tuple[str, bool, bool], ...
+    ]  # label, whether a fact goes from source to target, and back
+
+    @property
+    def forward(self) -> bool:
+        """Whether a fact goes from source to target."""
+        return any(forward for _, forward, _ in self.relations)
+
+    @property
+    def backward(self) -> bool:
+        """Whether a fact goes from target to source."""
+        return any(backward for _, _, backward in self.relations)
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it joins a node with itself."""
+        return self.source == self.target
+
+
+def bundled(
+    subgraph: Subgraph, weights: Sequence[float], between: Container[int] | None = None
+) -> tuple[Bundle, ...]:
+    """The lines of a subgraph, or of those `between` some of its nodes, the heaviest first."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for at, edge in enumerate(subgraph.edges):
+        if between is not None and not (edge.source in between and edge.target in between):
+            continue
+        ends = min(edge.source, edge.target), max(edge.source, edge.target)
+        groups.setdefault(ends, []).append(at)
+    bundles = (_bundle(subgraph, *ends, places, weights) for ends, places in groups.items())
+    return tuple(sorted(bundles, key=lambda b: (-round(b.weight, 9), b.source, b.target)))
+
+
+def _bundle(
+    subgraph: Subgraph, source: int, target: int, places: list[int], weights: Sequence[float]
+) -> Bundle:
+    """Relations stand in the order of the weight that went along them."""
+    heaviest: dict[str, float] = {}
+    directions: dict[str, tuple[str, bool, bool]] = {}
+    for at in places:
+        edge = subgraph.edges[at]
+        forward = (edge.source == source) != edge.inverse
+        label, was_forward, was_backward = directions.get(edge.relation, (edge.relation_label, False, False))
+        directions[edge.relation] = label, was_forward or forward, was_backward or not forward
+        heaviest[edge.relation] = heaviest.get(edge.relation, 0.0) + weights[at]
+    order = sorted(directions, key=lambda relation: (-round(heaviest[relation], 9), relation))
+    return Bundle(
+        source,
+        target,
+        tuple(places),
+        sum(weights[at] for at in places),
+        tuple(directions[relation] for relation in order),
+    )
+
+
+@dataclass(frozen=True)
+class Course:
+    """A curve from disc to disc with one control point."""
+
+    start: tuple[float, float]
+    control: tuple[float, float]
+    end: tuple[float, float]
+
+    def at(self, part: float) -> tuple[float, float]:
+        """The point at a part of the way."""
+        (x0, y0), (x1, y1), (x2, y2) = self.start, self.control, self.end
+        a, b, c = (1 - part) ** 2, 2 * part * (1 - part), part**2
+        return a * x0 + b * x1 + c * x2, a * y0 + b * y1 + c * y2
+
+    def points(self, count: int = 25) -> np.ndarray:
+        """Points along it."""
+        part = np.linspace(0, 1, count)[:, None]
+        a, b, c = (1 - part) ** 2, 2 * part * (1 - part), part**2
+        return np.asarray(a * np.array(self.start) + b * np.array(self.control) + c * np.array(self.end))
+
+
+def course(bundle: Bundle, layout: Layout, avoided: Sequence[bool]) -> Course:
+    """The least bent course that goes through the fewest other nodes, of those that are to be avoided."""
+    source, target = layout.discs[bundle.source], layout.discs[bundle.target]
+    if bundle.is_loop:
+        return _loop(source)
+    others = np.array(
+        [
+            (disc.x, disc.y, disc.radius)
+            for at, disc in layout.discs.items()
+            if avoided[at] and at not in (bundle.source, bundle.target)
+        ]
+    ).reshape(-1, 3)
+    best, fewest = None, math.inf
+    for bend in _BENDS:
+        curve = _bent(source, target, bend)
+        cost = _hits(curve, others) + abs(bend) * 3
+        if _leaves(curve, layout):
+            cost += 100
+        if cost < fewest:
+            best, fewest = curve, cost
+        if fewest == 0:
+            break
+    assert best is not None
+    return best
+
+
+def arrow_signs(bundle: Bundle, layout: Layout) -> tuple[str, str]:
+    """Arrows for text, as a line goes from its source to its target on the picture, and back."""
+    source, target = layout.discs[bundle.source], layout.discs[bundle.target]
+    dx, dy = target.x - source.x, target.y - source.y
+    if abs(dx) * 2 >= abs(dy):
+        return ("→", "←") if dx >= 0 else ("←", "→")
+    return ("↓", "↑") if dy >= 0 else ("↑", "↓")
+
+
+def arrow(course: Course, at_end: bool, size: float) -> list[tuple[float, float]]:
+    """The corners of an arrow head at an end of a course."""
+    tip = course.end if at_end else course.start
+    back = course.control if course.control != tip else (course.start if at_end else course.end)
+    dx, dy = tip[0] - back[0], tip[1] - back[1]
+    length = math.hypot(dx, dy) or 1.0
+    dx, dy = dx / length, dy / length
+    foot = tip[0] - dx * size, tip[1] - dy * size
+    half = size * 0.42
+    return [tip, (foot[0] - dy * half, foot[1] + dx * half), (foot[0] + dy * half, foot[1] - dx * half)]
+
+
+def _bent(source: Disc, target: Disc, bend: float) -> Course:
+    dx, dy = target.x - source.x, target.y - source.y
+    control = (source.x + target.x) / 2 - dy * bend, (source.y + target.y) / 2 + dx * bend
+    return Course(_rim(source, control), control, _rim(target, control))
+
+
+def _rim(disc: Disc, towards: tuple[float, float]) -> tuple[float, float]:
+    """Where a line to a point leaves a disc."""
+    dx, dy = towards[0] - disc.x, towards[1] - disc.y
+    length = math.hypot(dx, dy) or 1.0
+    reach = min(disc.radius + 1.5, length * 0.9)
+    return disc.x + dx / length * reach, disc.y + dy / length * reach
+
+
+def _loop(disc: Disc) -> Course:
+    """Above the disc, as high as the layout left room for it and half of a heavy line."""
+    left, right = disc.x - disc.radius * 0.6, disc.x + disc.radius * 0.6
+    foot, top = disc.y - disc.radius * 0.9, disc.y - disc.radius - LOOP_ROOM + 3
+    return Course((left, foot), (disc.x, 2 * top - foot), (right, foot))
+
+
+def _hits(curve: Course, others: np.ndarray) -> float:
+    """How many other discs a curve touches; small ones count less."""
+    away = curve.points()[:, None] - others[None, :, :2]
+    touched = (np.hypot(away[..., 0], away[..., 1]) < others[:, 2] + 2).any(0)
+    return float((touched * np.clip(others[:, 2] / 8, 0, 1) ** 2).sum())
+
+
+def _leaves(curve: Course, layout: Layout) -> bool:
+    points = curve.points()
+    return bool((points < 2).any() or (points > np.array([layout.width - 2, layout.height - 2])).any())
