@@ -1,1 +1,1 @@
-"""Pictures of explanations: the full and the pruned subgraph side by side, as SVG and PNG."""
+"""All that writes an explanation: sentences, JSON, tables, Graphviz, pictures and the page."""

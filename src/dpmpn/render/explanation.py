@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.reason import WhyNotData
-from dpmpn.render.formats import PLAIN
+from dpmpn.render.export import as_networkx
+from dpmpn.render.formats import PLAIN, save_explanation
+from dpmpn.render.page import draw_page
+from dpmpn.render.record import as_record, why_not_record
+from dpmpn.render.svg import draw_png, draw_svg
+from dpmpn.render.text import explanation_text
+from dpmpn.render.why_not_text import why_not_text
 from dpmpn.wording import one_line
 
 if TYPE_CHECKING:
@@ -19,14 +25,10 @@ class WhyNot(WhyNotData):
 
     def text(self) -> str:
         """The reason in a few sentences."""
-        from dpmpn.render.why_not_text import why_not_text
-
         return why_not_text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON holds it."""
-        from dpmpn.render.record import why_not_record
-
         return why_not_record(self)
 
     def __str__(self) -> str:
@@ -42,49 +44,32 @@ class Explanation(ExplanationData):
 
     def text(self) -> str:
         """The explanation in sentences."""
-        from dpmpn.render.text import explanation_text
-
         return explanation_text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as values that JSON can hold; docs/explanation-format.md describes them."""
-        from dpmpn.render.record import as_record
-
         return as_record(self)
 
     def to_networkx(self, full: bool = False) -> "networkx.MultiDiGraph":
         """The pruned subgraph, or the full one, for networkx; edges point the way attention went."""
-        from dpmpn.render.export import as_networkx
-
         return as_networkx(self, full)
 
     def svg(self) -> str:
         """The picture of both subgraphs as SVG."""
-        from dpmpn.render.svg import draw_svg
-
         return draw_svg(self)
 
     def png(self) -> bytes:
         """The picture of both subgraphs as PNG."""
-        from dpmpn.render.svg import draw_png
-
         return draw_png(self)
 
     def html(self) -> str:
         """A page of its own that plays the reasoning step by step."""
-        from dpmpn.render.page import draw_page
-
         return draw_page(self)
 
     def save(
-        self,
-        folder: str | Path,
-        formats: str | Sequence[str] = PLAIN,
-        why_not: Sequence[WhyNotData] = (),
+        self, folder: str | Path, formats: str | Sequence[str] = PLAIN, why_not: Sequence[WhyNotData] = ()
     ) -> list[Path]:
         """Write it to files of a folder; formats are text, json, csv, svg, png, html and dot."""
-        from dpmpn.render.save import save_explanation
-
         return save_explanation(self, folder, formats, why_not)
 
     def _repr_html_(self) -> str:

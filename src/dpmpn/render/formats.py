@@ -1,14 +1,23 @@
 """The formats of an explanation: the one list that the command line, the server, its page and Python read."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
-from dpmpn.errors import ConfigError
+from dpmpn.errors import ConfigError, RunError
 from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.reason import WhyNotData
+from dpmpn.files import TEMPORARY_SUFFIX, sync
+from dpmpn.render.export import as_dot, as_tables
+from dpmpn.render.page import draw_page
+from dpmpn.render.record import as_record, json_text
+from dpmpn.render.svg import draw_png, draw_svg
+from dpmpn.render.text import full_text
 
 Files = dict[str, bytes]  # contents by the names of their files
-_Writer = Callable[[ExplanationData, Sequence[WhyNotData]], dict[str, str | bytes]]
+_WhyNot = Sequence[WhyNotData]
 
 
 @dataclass(frozen=True)
@@ -20,12 +29,12 @@ class Format:
     media_type: str
     main: str  # the file that is printed or downloaded where only one is wanted
     beginnings: dict[str, bytes]  # how each of its files begins: others may have a nodes.csv, too
-    write: _Writer  # its files; what it imports is imported when it is called
+    write: Callable[[ExplanationData, _WhyNot], dict[str, str | bytes]]  # its files
     help: str = ""  # what `main` holds, where that is less than all
     is_printed: bool = True  # whether a terminal, or a program behind a pipe, can take `main`
     needs_extra: bool = False  # whether a package, or a font, may be missing
 
-    def files(self, explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) -> Files:
+    def files(self, explanation: ExplanationData, why_not: _WhyNot = ()) -> Files:
         """Its files, with why other candidates are not the answer where it has room for that."""
         return {
             name: content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
@@ -33,46 +42,12 @@ class Format:
         }
 
 
-def _text(explanation: ExplanationData, why_not: Sequence[WhyNotData]) -> dict[str, str | bytes]:
-    from dpmpn.render.text import full_text
-
-    return {"explanation.txt": full_text(explanation, why_not)}
-
-
-def _json(explanation: ExplanationData, why_not: Sequence[WhyNotData]) -> dict[str, str | bytes]:
-    from dpmpn.render.record import as_record, json_text
-
-    return {"explanation.json": json_text(as_record(explanation, why_not))}
-
-
-def _csv(explanation: ExplanationData, _: Sequence[WhyNotData]) -> dict[str, str | bytes]:
-    from dpmpn.render.export import as_tables
-
+def _tables(explanation: ExplanationData, _: _WhyNot) -> dict[str, str | bytes]:
     return {f"{name}.csv": table.write_csv() for name, table in as_tables(explanation).items()}
 
 
-def _svg(explanation: ExplanationData, _: Sequence[WhyNotData]) -> dict[str, str | bytes]:
-    from dpmpn.render.svg import draw_svg
-
-    return {"explanation.svg": draw_svg(explanation)}
-
-
-def _png(explanation: ExplanationData, _: Sequence[WhyNotData]) -> dict[str, str | bytes]:
-    from dpmpn.render.svg import draw_png
-
-    return {"explanation.png": draw_png(explanation)}
-
-
-def _html(explanation: ExplanationData, why_not: Sequence[WhyNotData]) -> dict[str, str | bytes]:
-    from dpmpn.render.page import draw_page
-
-    return {"explanation.html": draw_page(explanation, why_not)}
-
-
-def _dot(explanation: ExplanationData, _: Sequence[WhyNotData]) -> dict[str, str | bytes]:
-    from dpmpn.render.export import as_dot
-
-    return {f"{name}.dot": as_dot(explanation, name == "full") for name in ("full", "pruned")}
+def _graphs(explanation: ExplanationData, _: _WhyNot) -> dict[str, str | bytes]:
+    return {"full.dot": as_dot(explanation, full=True), "pruned.dot": as_dot(explanation)}
 
 
 _FACT = b"head,relation,tail,head_label,relation_label,tail_label"
@@ -90,25 +65,42 @@ def _one_file(
     suffix: str,
     media_type: str,
     begins: bytes,
-    write: _Writer,
-    is_printed: bool = True,
+    content: Callable[[ExplanationData, _WhyNot], str | bytes],
+    is_printed: bool = False,
     needs_extra: bool = False,
 ) -> Format:
     file = f"explanation.{suffix}"
-    return Format(name, suffix, media_type, file, {file: begins}, write, "", is_printed, needs_extra)
+    return Format(
+        name,
+        suffix,
+        media_type,
+        file,
+        {file: begins},
+        lambda explanation, why_not: {file: content(explanation, why_not)},
+        is_printed=is_printed,
+        needs_extra=needs_extra,
+    )
+
+
+def _json(explanation: ExplanationData, why_not: _WhyNot) -> str:
+    return json_text(as_record(explanation, why_not))
 
 
 _ALL = (
-    _one_file("text", "txt", "text/plain; charset=utf-8", b"Question: <", _text),
-    _one_file("json", "json", "application/json", b'{\n  "format": "dpmpn explanation"', _json),
-    Format("csv", "csv", "text/csv; charset=utf-8", "key_facts.csv", _TABLES, _csv, "the key facts"),
-    _one_file("svg", "svg", "image/svg+xml", b"<svg ", _svg, is_printed=False),
-    _one_file("png", "png", "image/png", b"\x89PNG", _png, is_printed=False, needs_extra=True),
-    _one_file("html", "html", "text/html; charset=utf-8", b"<!doctype html>", _html, is_printed=False),
-    Format("dot", "dot", "text/vnd.graphviz; charset=utf-8", "pruned.dot", _GRAPHS, _dot),
+    _one_file("text", "txt", "text/plain; charset=utf-8", b"Question: <", full_text, is_printed=True),
+    _one_file(
+        "json", "json", "application/json", b'{\n  "format": "dpmpn explanation"', _json, is_printed=True
+    ),
+    Format("csv", "csv", "text/csv; charset=utf-8", "key_facts.csv", _TABLES, _tables, "the key facts"),
+    _one_file("svg", "svg", "image/svg+xml", b"<svg ", lambda explanation, _: draw_svg(explanation)),
+    _one_file(
+        "png", "png", "image/png", b"\x89PNG", lambda explanation, _: draw_png(explanation), needs_extra=True
+    ),
+    _one_file("html", "html", "text/html; charset=utf-8", b"<!doctype html>", draw_page),
+    Format("dot", "dot", "text/vnd.graphviz; charset=utf-8", "pruned.dot", _GRAPHS, _graphs),
 )
 FORMATS = {format.name: format for format in _ALL}
-"""What an explanation can be written as. A new format is a function above and a line here."""
+"""What an explanation can be written as: a new format is one more `Format` above."""
 
 PLAIN = tuple(format.name for format in _ALL if not format.needs_extra)
 """Those that can be written everywhere."""
@@ -125,3 +117,93 @@ def checked_formats(formats: str | Iterable[str]) -> list[str]:
     if not wanted:
         raise ConfigError(f"no format is named; choose among {known}")
     return wanted
+
+
+def save_explanation(
+    explanation: ExplanationData,
+    folder: str | Path,
+    formats: str | Iterable[str],
+    why_not: Sequence[WhyNotData] = (),
+) -> list[Path]:
+    """Write the files of some formats, in the place of those of an earlier explanation; returns which.
+
+    All are made before the first is written, so what cannot be drawn leaves nothing behind. Files of the same
+    explanation stay, those of another one go; the folder may hold anything else.
+    """
+    wanted = checked_formats(formats)
+    folder = Path(folder)
+    contents: Files = {}
+    for format in wanted:
+        contents.update(FORMATS[format].files(explanation, why_not))
+    _check_places(folder, contents)
+    others = _of_another(
+        folder, lambda format: contents if format in wanted else _made(format, explanation, why_not)
+    )
+    _put_in_place(folder, contents, others)
+    return [folder / name for name in contents]
+
+
+def _made(format: str, explanation: ExplanationData, why_not: Sequence[WhyNotData]) -> Files:
+    """The files of a format, none where they cannot be made here."""
+    try:
+        return FORMATS[format].files(explanation, why_not)
+    except ConfigError:
+        return {}
+
+
+def _of_another(folder: Path, own: Callable[[str], Files]) -> list[Path]:
+    """The files of an earlier explanation, if it is not the same as `own` would write it."""
+    found = []
+    for format in FORMATS.values():
+        beginnings = format.beginnings
+        there = {name: content for name in beginnings if (content := _read(folder / name)) is not None}
+        there = {name: content for name, content in there.items() if content.startswith(beginnings[name])}
+        same = own(format.name) if there else {}
+        found += [folder / name for name, content in there.items() if same.get(name) != content]
+    return found
+
+
+def _read(path: Path) -> bytes | None:
+    """What is in a file, if it is one that can be read; a link is none of ours."""
+    try:
+        return path.read_bytes() if path.is_file() and not path.is_symlink() else None
+    except OSError:
+        return None
+
+
+def _check_places(folder: Path, contents: Files) -> None:
+    """Refuse a folder that the files cannot be put into."""
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is not a folder; choose another --out")
+    for name in contents:
+        if (folder / name).is_dir():
+            raise RunError(f"cannot write {folder / name}: a folder has this name; choose another --out")
+
+
+def _put_in_place(folder: Path, contents: Files, others: list[Path]) -> None:
+    """Write all files beside their places, then remove the others and put these in place.
+
+    In this order a crash may leave a few of the new files alone, but never files of two explanations.
+    """
+    is_new = not folder.exists()
+    temporaries = {name: folder / f".{name}{TEMPORARY_SUFFIX}" for name in contents}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, temporary in temporaries.items():
+            temporary.write_bytes(contents[name])
+            sync(temporary)
+        for other in others:
+            other.unlink(missing_ok=True)
+        for name, temporary in temporaries.items():
+            os.replace(temporary, folder / name)
+        sync(folder)
+    except OSError as error:
+        raise RunError(
+            f"cannot write to {folder}: {error.strerror or error}; choose another --out"
+        ) from error
+    finally:
+        with suppress(OSError):  # there is no such folder, or nothing is left to be removed
+            for temporary in temporaries.values():
+                temporary.unlink(missing_ok=True)
+            if is_new:
+                folder.rmdir()  # only if it is empty

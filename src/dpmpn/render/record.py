@@ -48,19 +48,8 @@ def as_record(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) 
 
 def why_not_record(why: WhyNotData) -> dict[str, Any]:
     """Why a candidate is not the answer as plain values."""
-    return {
-        **{key: _with_lists(value) for key, value in asdict(why).items()},
-        "settings": dict(why.settings),
-        "settings_now": dict(why.settings_now),
-        "text": why_not_text(why),
-    }
-
-
-def _with_lists(value: Any) -> Any:
-    """The value with lists in the place of tuples."""
-    if isinstance(value, dict):
-        return {key: _with_lists(item) for key, item in value.items()}
-    return [_with_lists(item) for item in value] if isinstance(value, tuple | list) else value
+    settings = {"settings": dict(why.settings), "settings_now": dict(why.settings_now)}
+    return dict(six_digits({**asdict(why), **settings, "text": why_not_text(why)}))
 
 
 def schema() -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Why a candidate is not the first answer, in a few sentences that end with what can be done about it."""
 
-from dpmpn.engine.frontier import ATTENTION_FLOOR
 from dpmpn.explain.distance import FARTHEST
 from dpmpn.explain.paths import PathGroup
 from dpmpn.explain.reason import Fork, Near, Peak, Rival, WhyNotData
@@ -127,6 +126,8 @@ def _not_attended_to(why: WhyNotData) -> list[str]:
 
 def _kept(why: WhyNotData, keeps: str) -> str:
     """What the limit preferred."""
+    from dpmpn.engine.frontier import ATTENTION_FLOOR  # imports torch
+
     if why.near[0].attention <= ATTENTION_FLOOR:
         return f"Attention below {ATTENTION_FLOOR:.0e} counts as none, and is not followed."
     if why.chosen_by == "random":

@@ -51,7 +51,7 @@ def explanation(result: QueryResult, answer: int | None) -> dict[str, Any]:
 def why_not(result: QueryResult, candidate: int) -> dict[str, Any]:
     """Where a candidate lost its attention."""
     reason = result.why_not(candidate)
-    return {"why_not": six_digits(reason.to_dict()), "text": reason.text()}
+    return {"why_not": reason.to_dict(), "text": reason.text()}
 
 
 def picture(result: QueryResult, answer: int | None, full: bool) -> dict[str, Any]:

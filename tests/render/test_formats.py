@@ -1,4 +1,4 @@
-"""Explanations are saved as files of a folder: all that was asked for, whole, over earlier ones."""
+"""Explanations are written in every format: to files of a folder, all that was asked for, whole, over earlier ones."""
 
 import json
 import os
@@ -10,10 +10,9 @@ import pytest
 from small_reasoning import explained, reasoner
 
 from dpmpn.errors import ConfigError, RunError
-from dpmpn.render import save
+from dpmpn.render import formats
 from dpmpn.render.explanation import Explanation
-from dpmpn.render.formats import FORMATS
-from dpmpn.render.save import save_explanation
+from dpmpn.render.formats import FORMATS, save_explanation
 
 CSV = ["paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"]
 
@@ -101,9 +100,9 @@ def test_a_folder_in_the_index_of_a_file_leaves_all_as_it_was(tmp_path: Path) ->
 def test_a_crash_leaves_whole_files_of_one_explanation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
-    formats = ["text", "json", "dot"]
-    before = {path.name: path.read_bytes() for path in save_explanation(other(), tmp_path / "a", formats)}
-    after = {path.name: path.read_bytes() for path in save_explanation(explained(), tmp_path / "b", formats)}
+    wanted = ["text", "json", "dot"]
+    before = {path.name: path.read_bytes() for path in save_explanation(other(), tmp_path / "a", wanted)}
+    after = {path.name: path.read_bytes() for path in save_explanation(explained(), tmp_path / "b", wanted)}
     calls = [0]
 
     def crash_at(function):
@@ -117,19 +116,19 @@ def test_a_crash_leaves_whole_files_of_one_explanation(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", crash_at(os.replace))
-        patched.setattr(save, "sync", crash_at(save.sync))
+        patched.setattr(formats, "sync", crash_at(formats.sync))
         with pytest.raises(KeyboardInterrupt):
-            save_explanation(explained(), tmp_path / "a", formats)
+            save_explanation(explained(), tmp_path / "a", wanted)
     left = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
     assert left.items() <= before.items() or left.items() <= after.items()
-    assert at > len(formats) + 1 or left == before  # while files are written beside, all is as it was
+    assert at > len(wanted) + 1 or left == before  # while files are written beside, all is as it was
 
 
 def test_a_full_disk_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(save, "sync", full)
+    monkeypatch.setattr(formats, "sync", full)
     with pytest.raises(RunError, match=r"cannot write to .*: No space left on device; choose another --out"):
         save_explanation(explained(), tmp_path / "why", ["text"])
     assert not (tmp_path / "why").exists()
@@ -178,3 +177,13 @@ def test_a_file_in_the_index_of_the_folder(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="choose another"):
         save_explanation(explained(), tmp_path / "why" / "deeper", ["text"])
     assert (tmp_path / "why").read_text() == "mine"
+
+
+def test_every_format_begins_as_it_says_and_has_a_main_file() -> None:
+    pytest.importorskip("resvg_py")
+    for format in FORMATS.values():
+        files = format.files(explained())
+        assert files.keys() == format.beginnings.keys() and format.main in files
+        assert all(content.startswith(format.beginnings[name]) for name, content in files.items())
+        assert format.main.endswith(f".{format.suffix}")
+    assert len({format.suffix for format in FORMATS.values()}) == len(FORMATS)  # each has a route of its own
