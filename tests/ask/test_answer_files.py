@@ -311,7 +311,7 @@ def test_progress_counts_up_to_the_number_of_questions(
     monkeypatch.setattr(answer_files, "PART", 7)
     seen: list[tuple[int, int]] = []
     answer_queries(
-        reasoner, questions, tmp_path / "a.csv", progress=lambda done, total, _: seen.append((done, total))
+        reasoner, questions, tmp_path / "a.csv", progress=lambda done, total: seen.append((done, total))
     )
     assert seen == sorted(seen)
     assert seen[-1] == (len(QUESTIONS), len(QUESTIONS))
@@ -323,7 +323,7 @@ def test_what_differs_from_the_broken_off_run_is_said(
 ) -> None:
     monkeypatch.setattr(answer_files, "PART", 7)
 
-    def stop(done: int, total: int, per_second: float) -> None:
+    def stop(done: int, total: int) -> None:
         if done > 10:
             raise KeyboardInterrupt
 

@@ -25,8 +25,8 @@ _NO_ANSWERS = "no answers"
 _DIGITS = 6  # the seventh digit of a float32 depends on which questions are asked together
 _WHY = pl.List(pl.Struct({"facts": pl.List(pl.List(pl.String)), "share": pl.Float64}))
 
-Tick = Callable[[int, int, float], None]
-"""Told how many questions were asked, how many there are, and how many were asked in a second."""
+Tick = Callable[[int, int], None]
+"""Told how many questions were asked, and how many there are."""
 
 
 @dataclass(frozen=True)
@@ -167,17 +167,15 @@ def _answer_rest(
     parts: Parts, answerer: Answerer, queries: Path, names: QueryNames, progress: Tick | None
 ) -> None:
     """Answer the questions whose part is not there yet."""
-    began, first = time.monotonic(), parts.done() * PART
     for index, frame in enumerate(read_queries(queries, PART)):
         if index < parts.done():
             continue
-        start = index * PART
 
-        def tick(asked: int, start: int = start) -> None:
+        def tick(asked: int, before: int = index * PART) -> None:
             if progress is not None:
-                position = start + asked
-                progress(position, names.rows, (position - first) / (time.monotonic() - began))
+                progress(before + asked, names.rows)
 
+        tick(0)
         parts.write(index, _answered(answerer, names.with_ids(frame), tick))
         tick(len(frame))
 

@@ -15,8 +15,8 @@ from dpmpn.data.sources.parquet import check_name
 from dpmpn.data.sources.unpack import check_file, open_unpacked
 from dpmpn.errors import DataError
 
-ANSWER_COLUMNS = {
-    *(
+ANSWER_COLUMNS = frozenset(
+    [
         "query",
         "rank",
         "answer",
@@ -27,8 +27,8 @@ ANSWER_COLUMNS = {
         "through_unseen",
         "why",
         "problem",
-    )
-}
+    ]
+)
 """What an answer adds to a question's row; a question cannot have columns of these names."""
 
 _NAMES = ("head", "relation")
@@ -59,21 +59,16 @@ def read_queries(path: str | Path, rows: int = _ROWS) -> Iterator[pl.DataFrame]:
     if path.is_file() and not path.stat().st_size:
         raise DataError(f"{path}: is empty; {_WRITE}")
     first = 1
-    for frame in _cut(_frames(path), rows):
+    if path.suffix.lower() in _PARQUET:
+        unit, frames = "row", _parquet_frames(path)
+    else:
+        unit, frames = "line", _text_frames(path)
+    for frame in _cut((_checked(path, unit, frame) for frame in frames), rows):
         numbers = pl.int_range(first, first + len(frame), dtype=pl.Int64, eager=True).alias("query")
         yield frame.insert_column(0, numbers)
         first += len(frame)
     if first == 1:
         raise DataError(f"{path}: holds no questions; {_WRITE}")
-
-
-def _frames(path: Path) -> Iterator[pl.DataFrame]:
-    """Questions in frames of any size."""
-    if path.suffix.lower() in _PARQUET:
-        unit, frames = "row", _parquet_frames(path)
-    else:
-        unit, frames = "line", _text_frames(path)
-    return (_checked(path, unit, frame) for frame in frames)
 
 
 def _cut(frames: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
@@ -238,14 +233,22 @@ def _json_object(path: Path, number: int, line: str) -> dict[str, Any]:
 
 
 def _json_schema(objects: Iterable[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
-    """Keys in the order they first come, with their types: numbers, truth values, and text for all else."""
-    found: dict[str, set[Any]] = {}
+    """Keys in the order they first come, with the type that holds all their values: numbers, truth values, or text."""
+    types: dict[str, set[Any]] = {}
     for _, values in objects:
         for key, value in values.items():
-            kinds = found.setdefault(key, set())
-            if value is not None:
-                kinds.add(_kind(value))
-    return {key: _common(kinds) for key, kinds in found.items()}
+            types.setdefault(key, set()).update([] if value is None else [_json_type(value)])
+    numbers = {pl.Int64, pl.Float64}
+    return {
+        key: own.pop() if len(own) == 1 else pl.Float64 if own == numbers else pl.String
+        for key, own in types.items()
+    }
+
+
+def _json_type(value: Any) -> Any:
+    if isinstance(value, int) and value.bit_length() > 63:
+        return pl.String
+    return {bool: pl.Boolean, int: pl.Int64, float: pl.Float64}.get(type(value), pl.String)
 
 
 def _json_value(value: Any, dtype: Any) -> Any:
@@ -255,21 +258,6 @@ def _json_value(value: Any, dtype: Any) -> Any:
     if dtype != pl.String or value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
-
-
-def _kind(value: Any) -> Any:
-    if isinstance(value, bool):
-        return pl.Boolean
-    if isinstance(value, int):
-        return pl.Int64 if value.bit_length() < 64 else pl.String
-    return pl.Float64 if isinstance(value, float) else pl.String
-
-
-def _common(kinds: set[Any]) -> Any:
-    """The type of a column with values of these kinds."""
-    if kinds == {pl.Int64, pl.Float64}:
-        return pl.Float64
-    return next(iter(kinds)) if len(kinds) == 1 else pl.String
 
 
 def _parquet_frames(path: Path) -> Iterator[pl.DataFrame]:

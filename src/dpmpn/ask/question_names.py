@@ -1,9 +1,7 @@
 """Names in a file of questions as ids of a graph: all are looked up before the first question is asked."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -12,7 +10,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError, UnknownName
 
-_SKIP = "correct it, or leave such questions out with --skip-unknown"
+_SKIP = "leave such questions out with --skip-unknown"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,103 +31,78 @@ class QueryNames:
 
 def look_up_names(path: Path, graph: KnowledgeGraph, skip_unknown: bool) -> QueryNames:
     """Find every name of a file; one that does not exist is an error, unless such questions are to be skipped."""
-    heads: dict[str, int] = {}  # name: the first row that has it
-    relations: dict[tuple[str, bool], int] = {}
-    rows = 0
+    heads, relations, rows = pl.DataFrame(), pl.DataFrame(), 0
     for queries in read_queries(path):
-        for head, row in _first_rows(queries, "head"):
-            heads.setdefault(head, row)
-        for relation, inverse, row in _first_rows(queries, "relation", "inverse"):
-            relations.setdefault((relation, inverse), row)
+        heads = _first_rows([heads, queries], "head")
+        relations = _first_rows([relations, queries], "relation", "inverse")
         rows += len(queries)
-    head_ids = _ids(graph.entities, list(heads))
-    names: dict[str, int] = {}
-    for (relation, _), row in relations.items():
-        names[relation] = min(row, names.get(relation, row))
-    relation_ids = dict(zip(names, _ids(graph.relation_names, list(names)), strict=True))
-    asked = [_asked_id(graph, relation_ids[relation], inverse) for relation, inverse in relations]
+    head_ids = _ids(graph.entities, heads["head"])
+    relation_ids = [
+        int(graph.inverse[id]) if inverse and id is not None else id  # -1 where there is no inverse to ask
+        for id, inverse in zip(
+            _ids(graph.relation_names, relations["relation"]), relations["inverse"], strict=True
+        )
+    ]
     if not skip_unknown:
-        _refuse_unknown(path, graph.entities, "entity", head_ids, heads)
-        found = list(relation_ids.values())
-        _refuse_unknown(path, graph.relation_names, "relation", found, names, graph.n_forward)
-        _refuse_one_way(path, asked, relations)
+        _refuse_first(path, graph.entities, "entity", heads, head_ids)
+        _refuse_first(path, graph.relation_names, "relation", relations, relation_ids, graph.n_forward)
     return QueryNames(
-        pl.DataFrame(
-            [
-                (head, id, _problem(graph.entities, "entity", head, id))
-                for head, id in zip(heads, head_ids, strict=True)
-            ],
-            {"head": pl.String, "head_id": pl.Int64, "head_problem": pl.String},
-            orient="row",
-        ),
-        pl.DataFrame(
-            [
-                (*key, id, _problem(graph.relation_names, "relation", key[0], id))
-                for key, id in zip(relations, asked, strict=True)
-            ],
-            {
-                **{"relation": pl.String, "inverse": pl.Boolean},
-                **{"relation_id": pl.Int64, "relation_problem": pl.String},
-            },
-            orient="row",
-        ),
+        _resolved(heads, graph.entities, "entity", "head", head_ids),
+        _resolved(relations, graph.relation_names, "relation", "relation", relation_ids),
         rows,
+    )
+
+
+def _first_rows(frames: list[pl.DataFrame], *columns: str) -> pl.DataFrame:
+    """The different names, each with the first row that has it."""
+    chosen = [frame.select(*columns, "query") for frame in frames if len(frame)]
+    return pl.concat(chosen).unique(columns, keep="first", maintain_order=True)
+
+
+def _ids(vocabulary: Vocabulary, texts: pl.Series) -> list[int | None]:
+    """Id of each name or label; None where there is none, or several."""
+    ids = zip(vocabulary.ids(texts).tolist(), texts.to_list(), strict=True)
+    found = [id if id >= 0 else vocabulary.find(text) for id, text in ids]
+    return [id if id >= 0 else None for id in found]
+
+
+def _resolved(
+    names: pl.DataFrame, vocabulary: Vocabulary, kind: str, column: str, ids: list[int | None]
+) -> pl.DataFrame:
+    problems = [_problem(vocabulary, kind, *row) for row in zip(names[column], ids, strict=True)]
+    return names.drop("query").with_columns(
+        pl.Series(f"{column}_id", ids, pl.Int64), pl.Series(f"{column}_problem", problems, pl.String)
     )
 
 
 def _problem(vocabulary: Vocabulary, kind: str, name: str, id: int | None) -> str | None:
     """Why a question with this name cannot be asked, None where it can."""
     if id is None:
-        return (
-            f"'{name}' is the label of several"
-            if vocabulary.is_ambiguous(name)
-            else f"unknown {kind} '{name}'"
-        )
+        several = vocabulary.is_ambiguous(name)
+        return f"'{name}' is the label of several" if several else f"unknown {kind} '{name}'"
     return f"relation '{name}' has no inverse" if id < 0 else None
 
 
-def _asked_id(graph: KnowledgeGraph, relation: int | None, inverse: bool) -> int | None:
-    """The relation to ask; -1 where it has no inverse to ask for."""
-    return int(graph.inverse[relation]) if inverse and relation is not None else relation
-
-
-def _first_rows(queries: pl.DataFrame, *columns: str) -> Iterator[tuple[Any, ...]]:
-    return queries.select(*columns, "query").unique(columns, keep="first", maintain_order=True).iter_rows()
-
-
-def _ids(vocabulary: Vocabulary, texts: list[str]) -> list[int | None]:
-    """Id of each name or label."""
-    ids = vocabulary.ids(pl.Series(texts, dtype=pl.String)).tolist()
-    ids = [id if id >= 0 else vocabulary.find(text) for id, text in zip(ids, texts, strict=True)]
-    return [id if id >= 0 else None for id in ids]
-
-
-def _refuse_unknown(
+def _refuse_first(
     path: Path,
     vocabulary: Vocabulary,
     kind: str,
+    names: pl.DataFrame,  # the name is in the first column
     ids: list[int | None],
-    first_rows: Mapping[str, int],
     suggested: int | None = None,
 ) -> None:
-    names = [name for name, id in zip(first_rows, ids, strict=True) if id is None]
-    if not names:
+    """Refuse the first name that cannot be asked, with those that are like it."""
+    wrong = [row for row, id in zip(names.iter_rows(), ids, strict=True) if id is None or id < 0]
+    if not wrong:
         return
-    name = min(names, key=first_rows.__getitem__)
-    where = f"{path}, row {first_rows[name]:,}"
+    name, *_, row = min(wrong, key=lambda row: int(row[-1]))
+    where = f"{path}, row {row:,}"
     try:
         vocabulary.id(name, kind, suggested)
     except UnknownName as error:
-        raise UnknownName(kind, name, error.near, f"{where}; {_SKIP}") from error
+        raise UnknownName(kind, name, error.near, f"{where}; correct it, or {_SKIP}") from error
     except DataError as error:
-        raise DataError(f"{where}: {error}, or leave such questions out with --skip-unknown") from error
-
-
-def _refuse_one_way(path: Path, asked: list[int | None], first_rows: Mapping[tuple[str, bool], int]) -> None:
-    for (relation, _), id in zip(first_rows, asked, strict=True):
-        if id is not None and id < 0:
-            row = first_rows[relation, True]
-            raise DataError(
-                f"{path}, row {row:,}: relation '{relation}' has no inverse in this graph, so its head cannot "
-                f"be asked; {_SKIP}"
-            )
+        raise DataError(f"{where}: {error}, or {_SKIP}") from error
+    raise DataError(
+        f"{where}: relation '{name}' has no inverse in this graph, so its head cannot be asked; correct it, or {_SKIP}"
+    )

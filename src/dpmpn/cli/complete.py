@@ -1,8 +1,6 @@
 """`dpmpn complete`: the most probable missing facts of the graph a model was trained on."""
 
-import time
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +11,7 @@ from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.progress import Meter
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import DataError
-from dpmpn.wording import counted, duration
+from dpmpn.wording import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -109,14 +107,14 @@ def command(
         check_plot(reliability)
     reasoner = Reasoner.load(run_dir, **settings)
     checked_request(reasoner, relation or None, head_type, top, min_probability, asking, max_questions)
-    with _Stages(output) as stages:
+    with Meter(output, "measured") as meter:
         calibration = calibration_of(
             reasoner,
             asking,
             sample=calibration_questions or SAMPLE,
             again=recalibrate,
             folder=run_dir,
-            progress=lambda done, total: stages.show("measured", done, total),
+            progress=meter.show_speed,
         )
     _say_calibration(output, calibration)
     if reliability is not None:
@@ -125,7 +123,7 @@ def command(
         save_plot(calibration, reliability, reasoner.dataset.name)
         output.say(f"reliability drawn in {reliability}")
 
-    with _Stages(output) as stages:
+    with Meter(output, "asked") as meter:
         facts = complete(
             reasoner,
             relation or None,
@@ -137,39 +135,11 @@ def command(
             held_out=held_out,
             max_questions=max_questions,
             calibration=calibration,
-            progress=stages.show,
+            progress=lambda stage, done, total: meter.show_speed(done, total, stage),
             say=output.say,
         )
     report = {"facts": facts.to_dicts(), "calibration": _plain(calibration)}
     output.result(report, lambda: _show(output, facts, out, why))
-
-
-class _Stages:
-    """Shows the stages of the work one after the other, each with the time it still takes."""
-
-    def __init__(self, output: Output) -> None:
-        self._output = output
-        self._stage: str | None = None
-        self._meter: Meter | None = None
-
-    def __enter__(self) -> "_Stages":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._meter is not None:
-            self._meter.__exit__(kind, error, trace)
-
-    def show(self, stage: str, done: int, total: int) -> None:
-        """Show where a stage stands; what an earlier run did is not counted as speed."""
-        if stage != self._stage or self._meter is None:
-            self.__exit__(None, None, None)
-            self._stage, self._meter = stage, Meter(self._output, stage).__enter__()
-            self._began, self._first = time.monotonic(), done
-        seconds, n = time.monotonic() - self._began, done - self._first
-        note = f"{n / seconds:.0f}/s, ETA {duration((total - done) * seconds / n)}" if n and seconds else ""
-        self._meter.show(done, total, note)
 
 
 def _say_calibration(output: Output, calibration: "Calibration | None") -> None:

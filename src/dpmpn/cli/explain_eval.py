@@ -1,7 +1,5 @@
 """`dpmpn explain-eval`: measures whether explanations are true, by asking again on changed graphs."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -116,19 +114,9 @@ def command(
             answers=answers,
             kept_paths=kept_paths or KEPT_PATHS,
             kept_share=kept_share or KEPT_SHARE,
-            progress=_with_eta(meter),
+            progress=meter.show_speed,
         )
     output.result(report, lambda: _show(output, report))
-
-
-def _with_eta(meter: Meter) -> Callable[[int, int], None]:
-    started = time.monotonic()
-
-    def show(done: int, total: int) -> None:
-        left = (time.monotonic() - started) / done * (total - done)
-        meter.show(done, total, f"ETA {duration(left)}")
-
-    return show
 
 
 def _show(output: Output, report: dict[str, Any]) -> None:

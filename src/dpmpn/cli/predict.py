@@ -121,12 +121,7 @@ def _ask_file(output: Output, reasoner: Reasoner, queries: Path, out: Path, **op
     from dpmpn.ask.answer_files import answer_queries
 
     with Meter(output, "asked") as meter:
-
-        def show(position: int, total: int, per_second: float) -> None:
-            eta = duration((total - position) / per_second) if per_second else "-"
-            meter.show(position, total, f"{per_second:.0f}/s, ETA {eta}")
-
-        report = answer_queries(reasoner, queries, out, **options, progress=show)
+        report = answer_queries(reasoner, queries, out, **options, progress=meter.show_speed)
     output.result({"out": str(out), **asdict(report)}, lambda: _show_report(output, report, out))
 
 

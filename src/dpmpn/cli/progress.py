@@ -22,10 +22,11 @@ class Meter:
     def __init__(self, output: Output, what: str) -> None:
         self._output, self._what = output, what
         self._last_line, self._printed = time.monotonic(), False
+        self._stage, self._began, self._first = "", 0.0, 0
         self._bar: Progress | None = None
         if output.is_terminal:
             columns = (
-                TextColumn(what),
+                TextColumn("{task.description}"),
                 BarColumn(bar_width=16),
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[note]}"),
@@ -54,6 +55,20 @@ class Meter:
             self._last_line, self._printed = time.monotonic(), True
             line = f"{self._what} {position:,}" + ("" if total is None else f" of {total:,}")
             self._output.say(f"{line}: {note}" if note else line)
+
+    def show_speed(self, position: int, total: int, stage: str | None = None) -> None:
+        """Show where a stage of the work stands and how long it will take; where it began does not count as speed."""
+        stage = stage or self._what
+        if stage != self._stage:
+            self._what = self._stage = stage
+            self._began, self._first, self._printed = time.monotonic(), position, False
+            if self._bar is not None:
+                self._bar.update(self._task, description=stage)
+        note, done = "", position - self._first
+        if done > 0:
+            speed = done / max(time.monotonic() - self._began, 1e-9)
+            note = f"{speed:.{0 if speed > 10 else 1}f}/s, ETA {duration((total - position) / speed)}"
+        self.show(position, total, note)
 
     def show_training(self, progress: "TrainingProgress") -> None:
         """Show where training stands, and what it has to say."""

@@ -138,7 +138,7 @@ def measure_predictions(
     graphs = ChangedGraphs(reasoner.engine)
     measured: list[Measured] = []
     without_facts = unreached = stayed = 0
-    for at, (head, relation, *answer) in enumerate(drawn.tolist()):
+    for done, (head, relation, *answer) in enumerate(drawn.tolist(), 1):
         if not reasoner.graph.degree(head):
             without_facts += 1
         elif (explanation := explained(reasoner, head, relation, *answer)) is None:
@@ -152,7 +152,7 @@ def measure_predictions(
             else:
                 stayed += 1
         if progress is not None:
-            progress(at + 1, len(drawn))
+            progress(done, len(drawn))
     return Sample(tuple(measured), len(drawn), len(questions), without_facts, unreached, stayed)
 
 
