@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dpmpn.data.fetching import downloads
-from dpmpn.data.fetching.downloads import ListedFile, Listing
-from dpmpn.data.fetching.fetch import fetch_dataset
+from dpmpn.data import registry
+from dpmpn.data.fetch import fetch_dataset
 from dpmpn.data.importer import import_dataset
 from dpmpn.data.labels import read_labels
+from dpmpn.data.registry import ListedFile, Listing
 from dpmpn.data.sources.formats import source_of
 
 FILES = {
@@ -26,7 +26,7 @@ def import_facts(facts: str, labels: str, out: str) -> None:
 
 def fetch(mirror: str, folder: str) -> None:
     files = tuple(ListedFile(name, len(x), hashlib.sha256(x).hexdigest()) for name, x in FILES.items())
-    downloads._table = lambda: {"UMLS": Listing(files, "none", None, "it has no address")}
+    registry._table = lambda: {"UMLS": Listing(files, "none", None, "it has no address")}
     fetch_dataset("UMLS", Path(folder), mirror)
 
 

@@ -121,7 +121,8 @@ def test_files_that_cannot_grow(cli: ForkedCli, source: list[object], tmp_path: 
     for path in out.rglob("*.*"):
         sizes.setdefault(path.suffix, []).append(path.stat().st_size)
     shutil.rmtree(out)
-    limits = {0, max(sizes[".npy"]) - 1, max(sizes[".parquet"]) - 1, max(sizes[".json"]) - 1}
+    limits = {0, max(sizes[".npy"]) - 1, max(sizes[".parquet"]) - 1, max(sizes[".json"]) - 8}
+    # Of JSON a few bytes more: import.json says how long it took, in two digits or four.
     assert len(limits) == 4  # it fails at arrays, labels and manifests
     for limit in limits:
         ended = cli.run("import", *source, "--out", out, largest_file=limit)

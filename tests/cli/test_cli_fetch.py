@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 
 from dpmpn.cli import datasets, fetch
 from dpmpn.cli.fetch import _with_rate
-from dpmpn.data.fetching import downloads
-from dpmpn.data.fetching.downloads import ListedFile, Listing
+from dpmpn.data import registry
+from dpmpn.data.registry import ListedFile, Listing
 from dpmpn.errors import DataError
 
 TRAIN = b"berlin\tcapital_of\tgermany\n"
@@ -38,7 +38,7 @@ def data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "UMLS": Listing((file,), "as you like", "https://data.example.org/", ""),
         "Kinship": Listing((file,), "none", None, "it is gone"),
     }
-    monkeypatch.setattr(downloads, "_table", lambda: table)
+    monkeypatch.setattr(registry, "_table", lambda: table)
     return tmp_path / "data"
 
 

@@ -19,12 +19,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data.fetching import downloads, transfer
-from dpmpn.data.fetching.downloads import MIRROR_VARIABLE, ListedFile, Listing
-from dpmpn.data.fetching.fetch import fetch_dataset
-from dpmpn.data.fetching.transfer import NotThere, Remote, download
+from dpmpn.data import download as download_module
+from dpmpn.data import registry
+from dpmpn.data.download import NotThere, Remote, download
+from dpmpn.data.fetch import fetch_dataset
 from dpmpn.data.importer import load_dataset
-from dpmpn.data.registry import DATASETS, ROOT_VARIABLE, default_root, list_datasets
+from dpmpn.data.registry import (
+    DATASETS,
+    MIRROR_VARIABLE,
+    ROOT_VARIABLE,
+    ListedFile,
+    Listing,
+    default_root,
+    list_datasets,
+)
 from dpmpn.errors import DataError, UnknownName
 
 NAME = "UMLS"
@@ -149,13 +157,13 @@ def server(monkeypatch):
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch, tmp_path, request):
     """No data of this machine, no waiting, and a dataset that is small."""
-    monkeypatch.setattr(transfer, "PAUSES", (0.0, 0.0, 0.0, 0.0))
+    monkeypatch.setattr(download_module, "PAUSES", (0.0, 0.0, 0.0, 0.0))
     if "real_table" in request.fixturenames:
         return
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "data"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
-    monkeypatch.setattr(downloads, "_table", table)
+    monkeypatch.setattr(registry, "_table", table)
 
 
 @pytest.fixture
@@ -265,7 +273,7 @@ def test_a_server_without_ranges_that_always_breaks_off_is_given_up(server, fold
 
 
 def test_a_silent_server_is_left_and_asked_for_the_rest(server, folder, monkeypatch):
-    monkeypatch.setattr(transfer, "TIMEOUT", 0.2)
+    monkeypatch.setattr(download_module, "TIMEOUT", 0.2)
     train_plans(server).append(hang(HALF))
     fetch(server)
     check_whole(folder)
@@ -308,7 +316,7 @@ def test_what_is_refused_is_not_tried_again(server, folder, code, kind):
 def test_a_server_in_trouble_is_tried_again(server, folder, monkeypatch):
     pauses = []
     monkeypatch.setattr(time, "sleep", pauses.append)
-    monkeypatch.setattr(transfer, "PAUSES", (1.0, 2.0, 4.0, 8.0))
+    monkeypatch.setattr(download_module, "PAUSES", (1.0, 2.0, 4.0, 8.0))
     train_plans(server).extend(
         [status(500), status(503), status(429, Retry_After=7), status(429, Retry_After=999)]
     )
@@ -422,12 +430,12 @@ def test_an_untrusted_certificate_is_named(server, tmp_path):
 
 SCRIPT = """
 import sys
-from dpmpn.data.fetching import downloads
-from dpmpn.data.fetching.downloads import ListedFile, Listing
-from dpmpn.data.fetching.fetch import fetch_dataset
+from dpmpn.data import registry
+from dpmpn.data.registry import ListedFile, Listing
+from dpmpn.data.fetch import fetch_dataset
 files = tuple(ListedFile(name, int(size), digest) for name, size, digest in
               (line.split(",") for line in sys.argv[2:]))
-downloads._table = lambda: {"UMLS": Listing(files, "none", None, "")}
+registry._table = lambda: {"UMLS": Listing(files, "none", None, "")}
 fetch_dataset("umls", mirror=sys.argv[1])
 """
 
@@ -495,7 +503,7 @@ def test_a_gzipped_file_of_a_mirror_will_do(server, folder, monkeypatch):
         listed("test.txt", FILES["test.txt"]),
         listed("train.txt", TRAIN, listed("train.txt.gz", packed)),
     )
-    monkeypatch.setattr(downloads, "_table", lambda: {NAME: Listing(files, "none", None, "")})
+    monkeypatch.setattr(registry, "_table", lambda: {NAME: Listing(files, "none", None, "")})
     seen = []
     fetched = fetch(server, progress=lambda *bytes: seen.append(bytes))
     assert fetched.is_new and fetched.bytes == seen[-1][0]
@@ -642,7 +650,7 @@ def test_names(server):
 def test_the_table_lists_every_dataset(monkeypatch):
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
     for entry in DATASETS.values():
-        found = downloads.listing(entry.location)
+        found = registry.listing(entry.location)
         assert (found is None) == (entry.kind == "bundled")
         if found is None or not found.files:
             continue

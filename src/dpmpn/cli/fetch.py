@@ -9,9 +9,8 @@ import typer
 
 from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.cli.progress import Meter
-from dpmpn.data.fetching.downloads import MIRROR_VARIABLE
-from dpmpn.data.fetching.fetch import Fetched, fetch_dataset
-from dpmpn.data.registry import ROOT_VARIABLE, find_dataset
+from dpmpn.data.fetch import Fetched, fetch_dataset
+from dpmpn.data.registry import MIRROR_VARIABLE, ROOT_VARIABLE, find_dataset
 from dpmpn.wording import duration, megabytes
 
 

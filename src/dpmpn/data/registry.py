@@ -1,15 +1,17 @@
-"""The datasets known by name: where they lie, which preset fits them and how large they were published."""
+"""The datasets known by name: where they lie, which preset fits, how large they were published, what to download."""
 
 import os
+import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from dpmpn.data.fetching.downloads import listing
 from dpmpn.data.vocabulary import near_names
 from dpmpn.errors import DataError, UnknownName
 
 ROOT_VARIABLE = "DPMPN_DATA"
+MIRROR_VARIABLE = "DPMPN_MIRROR"
 _IGNORED = str.maketrans("", "", "-_ /\\")
 
 
@@ -21,6 +23,31 @@ class Counts(NamedTuple):
     train: int
     valid: int
     test: int
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """A file as it must be; `packed` is the same one gzipped, which will do as well."""
+
+    name: str
+    bytes: int
+    sha256: str
+    packed: "ListedFile | None" = None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The files of a dataset, and the address they lie below."""
+
+    files: tuple[ListedFile, ...]
+    licence: str
+    base: str | None  # ends with a slash
+    why: str  # why there is no base
+
+    @property
+    def can_be_fetched(self) -> bool:
+        """Whether there is an address, its own or that of a mirror."""
+        return self.base is not None or bool(self.files and os.environ.get(MIRROR_VARIABLE))
 
 
 @dataclass(frozen=True)
@@ -167,3 +194,23 @@ def default_root() -> Path:
 
 def _found(folder: Path | None) -> Path | None:
     return folder if folder is not None and folder.is_dir() else None
+
+
+def listing(location: str) -> Listing | None:
+    """What can be downloaded to a location below the data folder; None for what comes with the package."""
+    return _table().get(location)
+
+
+@cache
+def _table() -> dict[str, Listing]:
+    values = tomllib.loads((Path(__file__).parent / "downloads.toml").read_text("utf-8"))
+    return {location: _listing(value) for location, value in values.items()}
+
+
+def _listing(value: dict[str, Any]) -> Listing:
+    files = tuple(_file(**file) for file in value["files"])
+    return Listing(files, value["licence"], value.get("base"), value.get("why", ""))
+
+
+def _file(name: str, bytes: int, sha256: str, packed: dict[str, Any] | None = None) -> ListedFile:
+    return ListedFile(name, bytes, sha256, ListedFile(f"{name}.gz", **packed) if packed else None)

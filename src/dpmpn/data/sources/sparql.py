@@ -6,7 +6,6 @@ import re
 import time
 import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -19,7 +18,7 @@ from dpmpn.data.sources.columns import find_columns, output_names, refuse_rows
 from dpmpn.data.sources.lines import short
 from dpmpn.data.sources.rdf import pyoxigraph
 from dpmpn.data.sources.statements import Statements
-from dpmpn.data.sources.web import http_only, split_address
+from dpmpn.data.web import open_web, split_password, web_request
 from dpmpn.errors import DataError
 
 # What may hold anything at all: IRIs, texts of four kinds, comments.
@@ -53,7 +52,14 @@ class SparqlSource:
     """
 
     def __init__(self, url: str, options: ReadOptions, page: int = PAGE) -> None:
-        self._url, self._headers, shown = split_address(url)
+        try:
+            address, self._authorization = split_password(url)
+        except ValueError as error:
+            raise DataError(
+                "the address of a SPARQL endpoint begins with http:// or https:// and a host"
+            ) from error
+        self._url = urllib.parse.urldefrag(address).url
+        shown = self._url.partition("?")[0]
         self.account = Account(shown)
         self._options, self._page = options, page
         self._query = PagedQuery.of(options.query)
@@ -178,13 +184,10 @@ class SparqlSource:
         # Asking by address survives redirects, posting does not.
         fits = len(joined) <= _LONGEST_ADDRESS
         accept = _SELECTED if self._query.is_select else _CONSTRUCTED
-        request = urllib.request.Request(
-            joined if fits else self._url,
-            data=None if fits else parameters.encode("ascii"),
-            headers={"Accept": accept, "User-Agent": "dpmpn", **self._headers},
-        )
+        address, data = (joined, None) if fits else (self._url, parameters.encode("ascii"))
+        request = web_request(address, {"Accept": accept}, self._authorization, data)
         until = time.monotonic() + _LONGEST_ANSWER
-        with http_only().open(request, timeout=_SILENCE) as response:
+        with open_web(request, _SILENCE) as response:
             parts, size = [], 0
             while part := response.read1(1 << 20):
                 parts.append(part)

@@ -1,6 +1,5 @@
 """Datasets of the registry, downloaded: a folder takes its name only when all its files are there and right."""
 
-import base64
 import errno
 import os
 import shutil
@@ -8,16 +7,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit, urlunsplit
+from urllib.parse import quote
 
-from dpmpn.data.fetching.downloads import MIRROR_VARIABLE, ListedFile, Listing, listing
-from dpmpn.data.fetching.transfer import NotThere, Remote, download
-from dpmpn.data.registry import ROOT_VARIABLE, Entry, known_dataset, roots
+from dpmpn.data.download import NotThere, Remote, download
+from dpmpn.data.registry import (
+    MIRROR_VARIABLE,
+    ROOT_VARIABLE,
+    Entry,
+    ListedFile,
+    Listing,
+    known_dataset,
+    listing,
+    roots,
+)
+from dpmpn.data.web import split_password
 from dpmpn.errors import DataError
 from dpmpn.files import TEMPORARY_SUFFIX, sha256_of, sync
 
 Progress = Callable[[int, int], None]
-"""Told how many bytes are there, and how many there will be."""
+"""Called with how many bytes are there, and how many there will be."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +59,8 @@ def fetch_dataset(
             with _lock(entry, folder):
                 files = _found(entry, listed, folder)  # another process may have just ended
                 if is_new := files is None:
-                    told = progress or (lambda done, total: None)
-                    files = _assemble(base, authorization, listed, folder, told)
+                    report = progress or (lambda done, total: None)
+                    files = _assemble(base, authorization, listed, folder, report)
     except OSError as error:
         raise DataError(_cannot_write(folder, error)) from error
     return Fetched(entry.name, folder, is_new, sum(file.bytes for file in files or ()), listed.licence)
@@ -69,29 +77,16 @@ def _base(entry: Entry, listed: Listing, mirror: str | None) -> tuple[str, str |
         )
     if mirror is None:
         return str(listed.base), None
-    address, authorization = _without_password(mirror)
-    return f"{address.rstrip('/')}/{quote(entry.location)}/", authorization
-
-
-def _without_password(mirror: str) -> tuple[str, str | None]:
-    """The address without user and password, which are never shown, and the header that carries them."""
     try:
-        parts = urlsplit(mirror)
-        # A password that is not quoted may look like a port, a query or a fragment.
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        if "?" in mirror or "#" in mirror:  # of a password that is not quoted, perhaps
             raise ValueError
-        if parts.query or parts.fragment:
-            raise ValueError
+        address, authorization = split_password(mirror)
     except ValueError as error:
         shown = mirror.rpartition("@")[2]
         raise DataError(
             f"the mirror '{shown}' is not a web address such as https://host/folder; check --mirror"
         ) from error
-    if "@" not in parts.netloc:
-        return mirror, None
-    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-    address = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-    return address, "Basic " + base64.b64encode(pair.encode("utf-8")).decode("ascii")
+    return f"{address.rstrip('/')}/{quote(entry.location)}/", authorization
 
 
 @contextmanager

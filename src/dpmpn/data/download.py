@@ -1,4 +1,9 @@
-"""One file over HTTP: resumed after a break, tried again, checked, and there whole or not at all."""
+"""One file over HTTP: resumed after a break, tried again, checked, and there whole or not at all.
+
+By hand, since pooch 1.9 (with requests) begins at the first byte again after each break and after Ctrl-C, has no limit
+to what a server sends, tries again what is not there, and does not wait as long as a busy server asks: of what
+is done here it would only compare the checksum.
+"""
 
 import http.client
 import os
@@ -9,19 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit
-from urllib.request import (
-    HTTPDefaultErrorHandler,
-    HTTPErrorProcessor,
-    HTTPHandler,
-    HTTPRedirectHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-    UnknownHandler,
-)
 
+from dpmpn.data.web import open_web, web_request
 from dpmpn.errors import DataError
 from dpmpn.files import TEMPORARY_SUFFIX, sha256_of, sync
 
@@ -31,7 +25,6 @@ _LONGEST_PAUSE = 60.0  # however long a server asks to wait
 _CHUNK = 1 << 16
 _TRY_AGAIN = (408, 425, 429, 500, 502, 503, 504)
 _RANGE_NOT_THERE = 416
-_AUTHORIZATION = "Authorization"
 
 
 class NotThere(DataError):
@@ -108,16 +101,15 @@ def _given_up(remote: Remote, partial: Path, dropped: _Dropped) -> str:
 
 
 def _open(remote: Remote, start: int, validator: str | None) -> http.client.HTTPResponse:
-    headers = {"User-Agent": "dpmpn"}
+    headers = {}
     if start:
         headers["Range"] = f"bytes={start}-"
         if validator:
             headers["If-Range"] = validator
     try:
-        request = Request(remote.url, headers=headers)
-        if remote.authorization is not None:
-            request.add_unredirected_header(_AUTHORIZATION, remote.authorization)
-        return _opener().open(request, timeout=TIMEOUT)  # type: ignore[no-any-return]
+        request = web_request(remote.url, headers, remote.authorization)
+        response: http.client.HTTPResponse = open_web(request, TIMEOUT)
+        return response
     except HTTPError as error:
         raise _refusal(remote, error) from error
     except URLError as error:
@@ -220,39 +212,6 @@ def _validator(response: http.client.HTTPResponse) -> str | None:
     """What says that a later part is of the same file; weak tags do not."""
     tag = response.headers.get("ETag", "")
     return tag if tag.startswith('"') else response.headers.get("Last-Modified")
-
-
-class _WebOnly(HTTPRedirectHandler):
-    """Follows redirections to http and https only, and keeps a password for the origin it was given for."""
-
-    def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]
-        if not newurl.lower().startswith(("http://", "https://")):
-            raise HTTPError(req.full_url, code, f"Redirection to url '{newurl}' is not allowed", headers, fp)
-        request = super().redirect_request(req, fp, code, msg, headers, newurl)
-        authorization = req.unredirected_hdrs.get(_AUTHORIZATION)
-        if request is not None and authorization is not None and _origin(newurl) == _origin(req.full_url):
-            request.add_unredirected_header(_AUTHORIZATION, authorization)
-        return request
-
-
-def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc
-
-
-def _opener() -> OpenerDirector:
-    opener = OpenerDirector()  # without the handlers of file: and ftp:
-    for handler in (
-        ProxyHandler(),
-        UnknownHandler(),
-        HTTPHandler(),
-        HTTPSHandler(),
-        HTTPDefaultErrorHandler(),
-        _WebOnly(),
-        HTTPErrorProcessor(),
-    ):
-        opener.add_handler(handler)
-    return opener
 
 
 def _plain(error: object) -> str:
