@@ -15,7 +15,7 @@ from dpmpn.config import Config, Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.trace import TraceStep
-from dpmpn.explain.reason import Reason
+from dpmpn.explain.why_not import Reason
 from dpmpn.models.paper.network import build_network
 from dpmpn.render.explanation import WhyNot
 

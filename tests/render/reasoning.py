@@ -55,7 +55,7 @@ def explained(
     ]
     graph = KnowledgeGraph.from_tuples(list(dict.fromkeys(facts)))
     query = _query_flow(graph, moves, head)
-    probability = float(query.attention[-1, query.place(graph.entities.id(answer))])
+    probability = float(query.attention[-1, query.index(graph.entities.id(answer))])
     return Explanation(
         Question(head, relation, False, head, relation),
         Prediction(answer, probability, 1, False, answer, 0.0, "test"),

@@ -61,8 +61,8 @@ class QueryFlow:
         """The relation of self-loops, which every node that is attended from has: the last of the graph's ids."""
         return max(int(step.relation.max(initial=0)) for step in self.steps)
 
-    def place(self, entity: int) -> int:
-        """Where an entity stands among the nodes, -1 if it was never scanned."""
+    def index(self, entity: int) -> int:
+        """The index of an entity among the nodes, -1 if it was never scanned."""
         at = int(np.searchsorted(self.nodes, entity))
         return at if at < len(self.nodes) and self.nodes[at] == entity else -1
 
@@ -108,7 +108,7 @@ class AnswerFlow:
     @classmethod
     def to(cls, query: QueryFlow, entity: int) -> "AnswerFlow":
         """The flow to an entity."""
-        return cls(query, query.place(entity))
+        return cls(query, query.index(entity))
 
     @cached_property
     def shares(self) -> tuple[np.ndarray, ...]:

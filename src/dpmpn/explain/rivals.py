@@ -1,6 +1,7 @@
 """Where two answers to one question parted: their strongest paths, and what a step sent along each of them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -9,11 +10,40 @@ import numpy as np
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow, QueryFlow
 from dpmpn.explain.paths import PathGroup, grouped_walks, named_group, strongest_walks
-from dpmpn.explain.reason import Fork, Peak, Rival
 
 _LOOKED_AT = 20  # paths, of which those along the same entities are put together,
 _ENOUGH = 0.9  # or fewer that brought so much of the attention
 _MOST = 0.5
+
+
+@dataclass(frozen=True)
+class Rival:
+    """An entity and its attention: all of it, or the part that a node sent there."""
+
+    name: str
+    label: str
+    attention: float
+
+
+@dataclass(frozen=True)
+class Fork:
+    """What a node sent to two others in one step, as parts of what it had; itself is one of them where it waited."""
+
+    name: str
+    label: str
+    step: int  # counted from 1
+    towards: Rival  # on the way to the candidate
+    other: Rival
+
+
+@dataclass(frozen=True)
+class Peak:
+    """When the candidate had more attention than in the end, and where that went."""
+
+    step: int  # the attention it had after this step
+    attention: float
+    attended_from: bool  # whether the next step attended from it
+    sent: tuple[Rival, ...]  # where that step sent most of it, as parts of it
 
 
 class Rivals:
@@ -95,7 +125,7 @@ class Rivals:
     def peak(self, most: int) -> Peak | None:
         """When after a step the candidate had more attention than after the last one, and where it went from there."""
         flow = self._flow
-        place = flow.place(self._candidate)
+        place = flow.index(self._candidate)
         attention = flow.attention[1:, place]
         t = int(np.argmax(attention)) + 1
         if t == len(flow.steps) or attention[t - 1] <= attention[-1]:
@@ -112,7 +142,7 @@ class Rivals:
 
     def _shares(self, entity: int, source: int, target: int) -> np.ndarray:
         """For each step, the part of an entity's attention that went from source to target."""
-        at, to = self._flow.place(source), self._flow.place(target)
+        at, to = self._flow.index(source), self._flow.index(target)
         parts = self._parts[entity].shares
         return np.array(
             [
@@ -124,7 +154,7 @@ class Rivals:
     def _sent(self, source: int, t: int) -> dict[int, float]:
         """Where a step sent the attention of a node, as parts of it."""
         step = self._flow.steps[t]
-        edges = step.head == self._flow.place(source)
+        edges = step.head == self._flow.index(source)
         targets, place = np.unique(step.tail[edges], return_inverse=True)
         sent = np.bincount(place.ravel(), step.flow[edges], len(targets))
         if not sent.sum() > 0:

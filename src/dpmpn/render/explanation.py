@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpmpn.explain.explanation import ExplanationData
-from dpmpn.explain.reason import WhyNotData
+from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.export import as_networkx
 from dpmpn.render.formats import PLAIN, save_explanation
 from dpmpn.render.page import draw_page

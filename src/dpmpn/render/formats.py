@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.explain.explanation import ExplanationData
-from dpmpn.explain.reason import WhyNotData
+from dpmpn.explain.why_not import WhyNotData
 from dpmpn.files import TEMPORARY_SUFFIX, sync
 from dpmpn.render.export import as_dot, as_tables
 from dpmpn.render.page import draw_page

@@ -9,8 +9,8 @@ from typing import Any
 
 from dpmpn.explain.explanation import Question
 from dpmpn.explain.paths import PathGroup
-from dpmpn.explain.reason import WhyNotData
 from dpmpn.explain.subgraph import Node, Subgraph
+from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.markup import readable
 from dpmpn.wording import one_line
 

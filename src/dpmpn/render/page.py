@@ -16,8 +16,8 @@ from markupsafe import Markup
 
 from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.paths import PathGroup
-from dpmpn.explain.reason import WhyNotData
 from dpmpn.explain.subgraph import Subgraph
+from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.colours import ANSWER, HEAD, LITTLE, OUTLINE, node_colour
 from dpmpn.render.layout import lay_out_full, lay_out_pruned
 from dpmpn.render.markup import FONTS

@@ -12,8 +12,8 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import DataError
 from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.paths import Edge, Walk, fact_of
-from dpmpn.explain.reason import WhyNotData
 from dpmpn.explain.subgraph import Subgraph
+from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.why_not_text import why_not_text
 from dpmpn.wording import six_digits
 

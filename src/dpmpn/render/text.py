@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.paths import Fact
-from dpmpn.explain.reason import WhyNotData
 from dpmpn.explain.subgraph import Edge, Node, Subgraph
+from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.names import DisplayNames, plain
 from dpmpn.render.why_not_text import why_not_text
 from dpmpn.wording import counted, listed, one_line, percent, probability_shown

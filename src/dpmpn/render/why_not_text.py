@@ -2,7 +2,8 @@
 
 from dpmpn.explain.distance import FARTHEST
 from dpmpn.explain.paths import PathGroup
-from dpmpn.explain.reason import Fork, Near, Peak, Rival, WhyNotData
+from dpmpn.explain.rivals import Fork, Peak, Rival
+from dpmpn.explain.why_not import Near, WhyNotData
 from dpmpn.render.names import with_display_names
 from dpmpn.wording import counted, listed, percent, probability_shown, small_percent
 
