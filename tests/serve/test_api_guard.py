@@ -14,8 +14,8 @@ import pytest
 from serving import QUESTION, Gate, Server, serving
 
 from dpmpn.serve import run as run_module
-from dpmpn.serve.connections import connections
 from dpmpn.serve.guard import HEADERS, LIMITS, allowed_hosts
+from dpmpn.serve.run import connections
 
 PATHS = (
     "/",

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,6 @@ from dpmpn.cli.output import Output, complain
 from dpmpn.cli.settings import with_settings
 from dpmpn.cli.signals import stoppable
 from dpmpn.errors import ConfigError, DpmpnError, Stopped
-
-if TYPE_CHECKING:
-    import socket
 
 _NEEDED = ("fastapi", "uvicorn", "prometheus_client")
 _SHORT = 16  # letters of a token that can be guessed
@@ -63,58 +60,44 @@ def command(
     Reasoner.load(run_dir, **settings)  # a mistake is said before anything is started
     if workers > 1 and "threads" not in settings:
         settings = {**settings, "threads": str(max(1, (os.cpu_count() or 1) // workers))}
-    with bind(host, port) as taken:
+    with bind(host, port) as taken, stoppable() as stop:
+
+        def serve(first: bool, started: Callable[[], None], stop: Callable[[], bool]) -> None:
+            """Serve in this process."""
+            # What counts for Prometheus looks at the environment when it is imported, so a worker imports it.
+            from dpmpn.serve.app import Explorer, make_app
+            from dpmpn.serve.guard import allowed_hosts
+            from dpmpn.serve.run import run
+
+            output.console.quiet = not first  # what was changed is said once
+            reasoner = Reasoner.load(run_dir, **settings)
+            reasoner = reasoner if labels is None else reasoner.with_labels(labels)
+            explorer = Explorer(changed(output, reasoner, add, remove), run_dir)
+            run(make_app(explorer, token, allowed_hosts(host, token is not None)), taken, stop, started)
 
         def started() -> None:
             output.say(f"serving {run_dir} on {address(taken)} (Ctrl-C stops it)")
 
-        def loaded(first: bool) -> Reasoner:
-            output.console.quiet = not first  # what was changed is said once
-            reasoner = Reasoner.load(run_dir, **settings)
-            return changed(output, reasoner if labels is None else reasoner.with_labels(labels), add, remove)
-
-        with stoppable() as stop:
-            if workers == 1:
-                _serve(loaded(True), run_dir, host, token, taken, stop, started)
-            else:
-                _serve_together(workers, loaded, run_dir, host, token, taken, stop, started)
+        if workers == 1:
+            serve(True, started, stop)
+        else:
+            _serve_together(serve, workers, stop, started)
         output.say("stopped")
 
 
-def _serve(
-    reasoner: Reasoner,
-    run_dir: Path,
-    host: str,
-    token: str | None,
-    taken: "socket.socket",
-    stop: Callable[[], bool],
-    started: Callable[[], None],
-) -> None:
-    from dpmpn.serve.app import Explorer, make_app
-    from dpmpn.serve.guard import allowed_hosts
-    from dpmpn.serve.run import run
-
-    guard = make_app(Explorer(reasoner, run_dir), token, allowed_hosts(host, token is not None))
-    run(guard, taken, stop, started)
-
-
 def _serve_together(
+    serve: Callable[[bool, Callable[[], None], Callable[[], bool]], None],
     workers: int,
-    loaded: Callable[[bool], Reasoner],
-    run_dir: Path,
-    host: str,
-    token: str | None,
-    taken: "socket.socket",
     stop: Callable[[], bool],
     started: Callable[[], None],
 ) -> None:
-    from dpmpn.serve.processes import Processes
+    from dpmpn.serve.run import Workers
 
-    def serve(first: bool, ready: Callable[[], None], is_alone: Callable[[], bool]) -> int:
-        """In a process of its own."""
+    def work(first: bool, ready: Callable[[], None], is_alone: Callable[[], bool]) -> int:
+        """Serve in a process of its own, which answers with an exit code."""
         try:
-            with stoppable() as told:
-                _serve(loaded(first), run_dir, host, token, taken, lambda: told() or is_alone(), ready)
+            with stoppable() as stop:
+                serve(first, ready, lambda: stop() or is_alone())
         except Stopped as stopped:
             return stopped.exit_code
         except DpmpnError as error:
@@ -122,7 +105,7 @@ def _serve_together(
             return 2
         return 0
 
-    if code := Processes(serve, workers, complain).run(stop, started):
+    if code := Workers(work, workers, complain).run(stop, started):
         raise typer.Exit(code)
 
 
