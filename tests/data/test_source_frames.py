@@ -11,10 +11,17 @@ import rdflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data.sources import frames
+from dpmpn.data.sources import formats, frames
 from dpmpn.data.sources.base import ReadOptions
-from dpmpn.data.sources.frames import facts_of, frame_source
+from dpmpn.data.sources.frames import frame_source
 from dpmpn.errors import DataError
+
+
+def facts_of(obj, options=None):
+    """All facts of an object in memory; a path is none."""
+    frame_source(obj, options)
+    return formats.facts_of(obj, options)
+
 
 ROWS = [("a", "p", "b"), ("b", "p", "c"), ("c", "q", "a")]
 NAMES = ["head", "relation", "tail"]
@@ -271,7 +278,7 @@ def test_pykeen_triples_factory():
 
 def test_no_package_is_imported_to_recognise_objects():
     code = (
-        "import sys; from dpmpn.data.sources.frames import facts_of; facts_of([('a', 'p', 'b')]);"
+        "import sys; from dpmpn.data.sources.formats import facts_of; facts_of([('a', 'p', 'b')]);"
         "print([m for m in ('pandas', 'networkx', 'rdflib', 'pykeen', 'pyoxigraph', 'sqlalchemy') if m in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,8 +8,7 @@ import polars as pl
 
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph, sorted_unique
-from dpmpn.data.sources.base import FACTS
-from dpmpn.data.sources.formats import source_of
+from dpmpn.data.sources.formats import facts_of
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import UnknownName
 
@@ -55,7 +54,7 @@ def _encoded(
     graph: KnowledgeGraph, add: Facts, remove: Facts
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     """Facts to add and to remove as ids, and the names of new entities."""
-    added, removed = _read(add), _read(remove)
+    added, removed = facts_of(add), facts_of(remove)
     names = _entity_names(added)
     ids = _ids_or_new(graph.entities, names)
     new = tuple(names.filter(pl.Series(ids < 0)).to_list())
@@ -66,12 +65,6 @@ def _encoded(
         _facts(graph, removed, gone, _known_ids(graph.entities, gone, "entity")),
         new,
     )
-
-
-def _read(facts: Facts) -> pl.DataFrame:
-    """Text columns head, relation and tail."""
-    batches = list(source_of(facts).batches())
-    return pl.concat(batches) if batches else pl.DataFrame(schema=FACTS)
 
 
 def _entity_names(facts: pl.DataFrame) -> pl.Series:
@@ -141,23 +134,17 @@ def _changed(
     graph: KnowledgeGraph, added: np.ndarray, removed: np.ndarray, new: tuple[str, ...]
 ) -> tuple[KnowledgeGraph, Changes]:
     n_removed = int(_stated(graph, removed).sum())
-    graph = _without_edges(graph, _with_inverses(removed, graph))
+    graph = _without_edges(graph, graph.either_way(removed))
     if new:
         offsets = np.concatenate([graph.offsets, np.full(len(new), graph.n_edges, np.int64)])
         graph = _frozen(replace(graph, offsets=offsets, entities=graph.entities.extended(new)))
     stated = int(_stated(graph, added).sum())
-    graph = _with_edges(graph, _with_inverses(added, graph))
+    graph = _with_edges(graph, graph.either_way(added))
     return graph, Changes(len(added) - stated, stated, n_removed, len(removed) - n_removed, new)
 
 
 def _stated(graph: KnowledgeGraph, facts: np.ndarray) -> np.ndarray:
     return graph.find_edges(*facts.T) >= 0
-
-
-def _with_inverses(facts: np.ndarray, graph: KnowledgeGraph) -> np.ndarray:
-    """The edges of facts: each once, and its inverse where the relation has one."""
-    backward = np.stack([facts[:, 2], graph.inverse[facts[:, 1]], facts[:, 0]], 1)
-    return np.concatenate([facts, backward[backward[:, 1] >= 0]])
 
 
 def _without_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:

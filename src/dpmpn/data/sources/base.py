@@ -1,8 +1,9 @@
 """What every source of facts gives: batches of names, and an account of what was left out and why."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import polars as pl
 
@@ -47,16 +48,19 @@ class Account:
             self.examples.setdefault(reason, example)
 
 
-class Source(Protocol):
+class Source(ABC):
     """Something facts are read from, once, from beginning to end."""
 
     account: Account
 
+    @abstractmethod
     def batches(self) -> Iterator[pl.DataFrame]:
         """Frames of head, relation and tail (and time): text without nulls, none of it empty."""
 
+    @abstractmethod
     def position(self) -> tuple[int, int | None]:
         """How much was read (bytes or rows), and how much there is where that is known."""
 
     def labels(self) -> pl.DataFrame:
-        """Names, descriptions and types met while reading, columns of LABELS; empty for most sources."""
+        """Names, descriptions and types met while reading, columns of LABELS; none in most sources."""
+        return pl.DataFrame(schema=LABELS)

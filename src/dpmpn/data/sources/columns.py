@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from dpmpn.data.sources.base import COLUMNS, TIME, Account, ReadOptions
+from dpmpn.data.sources.base import COLUMNS, TIME, Account, ReadOptions, Source
 from dpmpn.data.sources.lines import short
 from dpmpn.errors import DataError
 
@@ -196,6 +196,29 @@ def no_text(name: str) -> pl.Expr:
     """Whether the fields of a column are empty, white space, or hold a NUL."""
     column = pl.col(name)
     return (column.str.strip_chars().str.len_bytes() == 0) | column.str.contains("\0", literal=True)
+
+
+class RowSource(Source):
+    """Rows of values, counted; numbers become text."""
+
+    def __init__(self, name: str, options: ReadOptions) -> None:
+        self.account = Account(name)
+        self._options, self._rows = options, 0
+
+    def position(self) -> tuple[int, int | None]:
+        """Rows read; how many there are is not known."""
+        return self._rows, None
+
+    def _facts(self, rows: Sequence[Sequence[Any]], positions: Sequence[int]) -> pl.DataFrame:
+        """The facts of some more rows, from the values in these positions."""
+        columns, first = list(zip(*rows, strict=True)), self._rows + 1
+        texts = [
+            texts_of_values(columns[at], name, self.account, first)
+            for at, name in zip(positions, output_names(self._options), strict=True)
+        ]
+        facts = facts_of_columns(texts, self.account, self._options, first)
+        self._rows += len(rows)
+        return facts
 
 
 def facts_of_columns(

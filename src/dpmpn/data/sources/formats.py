@@ -8,7 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
+import polars as pl
+
 from dpmpn.data.sources.base import ReadOptions, Source
+from dpmpn.data.sources.columns import output_names
 from dpmpn.data.sources.frames import frame_source
 from dpmpn.data.sources.json_lines import JsonLinesSource
 from dpmpn.data.sources.lines import looks_like
@@ -72,6 +75,12 @@ def source_of(given: Any, options: ReadOptions | None = None) -> Source:
     if isinstance(given, str | Path):
         return open_source(str(given), options or ReadOptions())
     return frame_source(given, options)
+
+
+def facts_of(given: Any, options: ReadOptions | None = None) -> pl.DataFrame:
+    """All facts of a path, an address or an object in memory, as one frame."""
+    schema = dict.fromkeys(output_names(options or ReadOptions()), pl.String)
+    return pl.concat([pl.DataFrame(schema=schema), *source_of(given, options).batches()])
 
 
 def open_sources(sources: Sequence[str], options: ReadOptions) -> list[Source]:

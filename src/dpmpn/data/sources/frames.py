@@ -10,8 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from dpmpn.data.sources.base import COLUMNS, FACTS, LABELS, TIME, Account, ReadOptions, Source
+from dpmpn.data.sources.base import COLUMNS, LABELS, Account, ReadOptions, Source
 from dpmpn.data.sources.columns import (
+    RowSource,
     facts_of_columns,
     find_columns,
     output_names,
@@ -47,15 +48,7 @@ def frame_source(obj: Any, options: ReadOptions | None = None) -> Source:
     return TupleSource(obj, options)
 
 
-def facts_of(obj: Any, options: ReadOptions | None = None) -> pl.DataFrame:
-    """All facts an object holds, as one frame."""
-    options = options or ReadOptions()
-    batches = list(frame_source(obj, options).batches())
-    schema = {**FACTS, TIME: pl.String} if options.time_column else FACTS
-    return pl.concat(batches) if batches else pl.DataFrame(schema=schema)
-
-
-class FrameSource:
+class FrameSource(RowSource):
     """Rows of a frame."""
 
     def __init__(
@@ -66,9 +59,9 @@ class FrameSource:
         column: Callable[[int, int, int], pl.Series],  # of a position: the values from one row to another
         options: ReadOptions,
     ) -> None:
-        self.account = Account(name)
+        super().__init__(name, options)
         self._positions = find_columns(name, columns, True, options)
-        self._height, self._column, self._options, self._rows = height, column, options, 0
+        self._height, self._column = height, column
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Facts, 100,000 rows at a time."""
@@ -84,48 +77,31 @@ class FrameSource:
         """Rows read, and how many there are."""
         return self._rows, self._height
 
-    def labels(self) -> pl.DataFrame:
-        """None."""
-        return pl.DataFrame(schema=LABELS)
 
-
-class TupleSource:
-    """Rows of values, one after the other; numbers become text."""
+class TupleSource(RowSource):
+    """Rows of values, one after the other."""
 
     def __init__(self, rows: Iterable[Any], options: ReadOptions, name: str = "rows") -> None:
-        self.account = Account(name)
-        self._given, self._options, self._rows = rows, options, 0
+        super().__init__(name, options)
+        self._given = rows
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Facts, 100,000 rows at a time."""
         rows, width = iter(self._given), 0
         positions: tuple[int, ...] = ()
-        names = output_names(self._options)
         while part := list(islice(rows, _BATCH)):
-            first = self._rows + 1
             if not positions:
                 width = self._width(part[0], 1)
                 seen = [str(value) for value in part[0]]
                 positions = find_columns(f"{self.account.source}, row 1", seen, False, self._options)
-            self._check_widths(part, width, first)
-            columns = list(zip(*part, strict=True))
-            texts = [
-                texts_of_values(columns[at], name, self.account, first)
-                for at, name in zip(positions, names, strict=True)
-            ]
-            facts = facts_of_columns(texts, self.account, self._options, first)
-            self._rows += len(part)
-            if facts.height:
+            self._check_widths(part, width, self._rows + 1)
+            if (facts := self._facts(part, positions)).height:
                 yield facts
 
     def position(self) -> tuple[int, int | None]:
         """Rows read, and how many there are where that is known."""
         total = len(self._given) if isinstance(self._given, Sized) else None
         return self._rows, total
-
-    def labels(self) -> pl.DataFrame:
-        """None."""
-        return pl.DataFrame(schema=LABELS)
 
     def _width(self, row: Any, number: int) -> int:
         if isinstance(row, (str, bytes, dict)) or not hasattr(row, "__len__"):
@@ -198,40 +174,32 @@ def _from_pykeen(factory: Any, options: ReadOptions) -> Source:
     return TupleSource(rows(), options, f"PyKEEN {type(factory).__name__}")
 
 
-class NetworkxSource:
+class NetworkxSource(RowSource):
     """Edges of a networkx graph; each edge of an undirected one is a fact once, as it was added.
 
     The relation is the edge's key where that is text, else its attribute relation, predicate, label or type.
     """
 
     def __init__(self, graph: Any, options: ReadOptions) -> None:
-        self.account = Account(f"networkx {type(graph).__name__}")
-        self._graph, self._options = graph, options
-        self._edges = 0
+        super().__init__(f"networkx {type(graph).__name__}", options)
+        self._graph = graph
         self._check_names()
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Facts, 100,000 edges at a time."""
         keys = {"keys": True} if self._graph.is_multigraph() else {}
         edges = iter(self._graph.edges(data=True, **keys))
-        while rows := list(islice(edges, _BATCH)):
-            first = self._edges + 1
-            self._edges += len(rows)
-            values = list(zip(*self._rows(rows), strict=True))
-            if not values:
-                continue
-            names = output_names(self._options)
-            texts = [
-                texts_of_values(column, name, self.account, first)
-                for column, name in zip(values, names, strict=True)
-            ]
-            facts = facts_of_columns(texts, self.account, self._options, first)
-            if facts.height:
+        positions = range(len(output_names(self._options)))
+        while part := list(islice(edges, _BATCH)):
+            before = self._rows
+            rows = list(self._edge_rows(part))
+            if rows and (facts := self._facts(rows, positions)).height:
                 yield facts
+            self._rows = before + len(part)
 
     def position(self) -> tuple[int, int | None]:
         """Edges read, and how many there are."""
-        return self._edges, self._graph.number_of_edges()
+        return self._rows, self._graph.number_of_edges()
 
     def labels(self) -> pl.DataFrame:
         """Attributes name (or label), description and type of the nodes."""
@@ -243,7 +211,7 @@ class NetworkxSource:
                 rows.append([str(node), *row])
         return pl.DataFrame(rows, schema=LABELS, orient="row")
 
-    def _rows(self, edges: list[Any]) -> Iterator[tuple[Any, ...]]:
+    def _edge_rows(self, edges: list[Any]) -> Iterator[tuple[Any, ...]]:
         for edge in edges:
             head, tail, attributes = edge[0], edge[1], edge[-1]
             relation = edge[2] if len(edge) == 4 and isinstance(edge[2], str) else None
@@ -268,7 +236,7 @@ class NetworkxSource:
                 )
 
 
-class RdflibSource:
+class RdflibSource(Source):
     """Statements of an rdflib graph or dataset, read like those of an RDF file."""
 
     def __init__(self, graph: Any, options: ReadOptions) -> None:
@@ -299,8 +267,8 @@ class RdflibSource:
 
     def _all(self) -> Iterable[Any]:
         if hasattr(self._graph, "quads"):  # a dataset: the statements of all its graphs
-            return self._graph.quads((None, None, None, None))
-        return self._graph.triples((None, None, None))
+            return iter(self._graph.quads((None, None, None, None)))
+        return iter(self._graph.triples((None, None, None)))
 
 
 def _shown(value: Any) -> str | None:

@@ -8,18 +8,19 @@ from typing import Any, NoReturn
 
 import polars as pl
 
-from dpmpn.data.sources.base import LABELS, Account, ReadOptions
+from dpmpn.data.sources.base import ReadOptions
 from dpmpn.data.sources.columns import SPACES, find_columns, has_empty, output_names
 from dpmpn.data.sources.lines import (
     BYTE_ORDER_MARK,
     BadLines,
     Chunk,
+    FileSource,
     Problem,
     encoding_problem,
     short,
     text_chunks,
 )
-from dpmpn.data.sources.unpack import MEGABYTE, Unpacked, check_file, open_unpacked
+from dpmpn.data.sources.unpack import MEGABYTE, Unpacked, open_unpacked
 from dpmpn.errors import DataError
 
 CHUNK = 8 * MEGABYTE  # becomes about ten times as much in objects of Python
@@ -37,41 +38,29 @@ def _refuse_constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse_constant)
 
 
-class JsonLinesSource:
+class JsonLinesSource(FileSource):
     """A file of JSON, plain or packed."""
 
     def __init__(self, path: str | Path, options: ReadOptions) -> None:
-        self._path, self._options = Path(path), options
-        self._size = check_file(self._path)
-        self._stream: Unpacked | None = None
+        super().__init__(path, options)
         self._keys: list[Any] | None = None  # of head, relation, tail (and time)
         self._length: int | None = None  # of rows that are arrays
         self._names = output_names(options)
-        self.account = Account(str(path))
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Frames of head, relation and tail (and time)."""
-        skip = self._options.on_error == "skip"
         with open_unpacked(self._path) as self._stream:
             if _is_one_array(self._stream.beginning):
-                yield from self._array_batches(self._stream, BadLines(self._path, self.account, skip, "item"))
+                yield from self._array_batches(self._stream, self._bad("item"))
                 return
             if _is_one_object(self._stream.beginning):
                 raise _holds_facts(str(self._path))
-            bad = BadLines(self._path, self.account, skip)
+            bad = self._bad()
             for chunk in text_chunks(self._stream, CHUNK):
                 frame = self._read_fast(chunk)
                 frame = self._read_exact(chunk, bad) if frame is None else frame
                 if frame.height:
                     yield frame
-
-    def position(self) -> tuple[int, int]:
-        """Bytes of the file that were read, and how many it has."""
-        return self._stream.position() if self._stream else (0, self._size)
-
-    def labels(self) -> pl.DataFrame:
-        """None: such a file has facts only."""
-        return pl.DataFrame(schema=LABELS)
 
     def _read_fast(self, chunk: Chunk) -> pl.DataFrame | None:
         """All lines decoded at once, or None where anything looks wrong: five times as fast as one by one.

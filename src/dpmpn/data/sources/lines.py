@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from dpmpn.data.sources.base import Account
-from dpmpn.data.sources.unpack import MEGABYTE, Unpacked
+from dpmpn.data.sources.base import Account, ReadOptions, Source
+from dpmpn.data.sources.unpack import MEGABYTE, Unpacked, check_file
 from dpmpn.errors import DataError
 
 _CSV = "save it as CSV"
@@ -139,6 +139,23 @@ def check_line_lengths(path: Path, first: int, content: bytes) -> None:
             number = first + content.count(b"\n", 0, start)
             raise DataError(f"{path}, line {number:,}: is longer than 1 MiB; is this a text file?")
         start = end + 1
+
+
+class FileSource(Source):
+    """Facts in a file, plain or packed."""
+
+    def __init__(self, path: str | Path, options: ReadOptions) -> None:
+        self._path, self._options = Path(path), options
+        self._size = check_file(self._path)
+        self._stream: Unpacked | None = None
+        self.account = Account(str(path))
+
+    def position(self) -> tuple[int, int | None]:
+        """Bytes of the file that were read, and how many it has."""
+        return self._stream.position() if self._stream else (0, self._size)
+
+    def _bad(self, unit: str = "line") -> "BadLines":
+        return BadLines(self._path, self.account, self._options.on_error == "skip", unit)
 
 
 class BadLines:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from dpmpn.data.sources.base import LABELS, Account, ReadOptions
+from dpmpn.data.sources.base import ReadOptions
 from dpmpn.data.sources.columns import find_columns, no_text, output_names
-from dpmpn.data.sources.lines import BadLines, Problem
+from dpmpn.data.sources.lines import BadLines, FileSource, Problem
 from dpmpn.data.sources.unpack import HARMLESS_SIZE, LARGEST_RATIO, check_file
 from dpmpn.errors import DataError
 
@@ -90,19 +90,17 @@ def broken_table(path: Path, reason: str) -> DataError:
     return DataError(f"{path}: cannot be read ({reason}); write the file again")
 
 
-class ParquetSource:
+class ParquetSource(FileSource):
     """A Parquet file, or a Feather or Arrow one."""
 
     def __init__(self, path: str | Path, options: ReadOptions) -> None:
-        self._path, self._options = Path(path), options
-        check_file(self._path)
+        super().__init__(path, options)
         check_name(self._path)
         self._done, self._n_rows = 0, None  # type: int, int | None
-        self.account = Account(str(path))
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Frames of head, relation and tail (and time)."""
-        bad = BadLines(self._path, self.account, self._options.on_error == "skip", "row")
+        bad = self._bad("row")
         with table_errors(self._path):
             table = self._scan()
             self._n_rows = count_rows(self._path, table)
@@ -115,10 +113,6 @@ class ParquetSource:
     def position(self) -> tuple[int, int | None]:
         """Rows that were read, and how many there are once the file is open."""
         return self._done, self._n_rows
-
-    def labels(self) -> pl.DataFrame:
-        """None: such a file has facts only."""
-        return pl.DataFrame(schema=LABELS)
 
     def _scan(self) -> pl.LazyFrame:
         """The columns asked for, as text; what is not text, such as broken UTF-8, is null."""

@@ -12,11 +12,11 @@ from xml.parsers import expat
 
 import polars as pl
 
-from dpmpn.data.sources.base import Account, ReadOptions
+from dpmpn.data.sources.base import ReadOptions
 from dpmpn.data.sources.lines import (
     BYTE_ORDER_MARK,
-    BadLines,
     Chunk,
+    FileSource,
     Problem,
     encoding_problem,
     refuse_binary,
@@ -53,21 +53,19 @@ def pyoxigraph() -> ModuleType:
     return pyoxigraph
 
 
-class RdfSource:
+class RdfSource(FileSource):
     """Facts of an RDF file; statements in named graphs count like all others.
 
     With a `scope`, blank nodes are named apart from those of files read with another one.
     """
 
     def __init__(self, path: str | Path, options: ReadOptions, format: str, scope: str = "") -> None:
-        self.path, self.account = Path(path), Account(str(path))
+        super().__init__(path, options)
         if options.time_column is not None:
             raise DataError(f"{path}: RDF has no time column '{options.time_column}'; read it without one")
         self._format = getattr(pyoxigraph().RdfFormat, FORMATS[format])
         self._by_line = format in ("nt", "nq")
-        self._skip_errors = options.on_error == "skip"
         self._statements = Statements(self.account, options, scope)
-        self._file: Unpacked | None = None
 
     @property
     def in_named_graphs(self) -> int:
@@ -76,16 +74,12 @@ class RdfSource:
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Facts, a batch of about 150,000 statements at a time."""
-        with open_unpacked(self.path) as file:
-            self._file = file
+        with open_unpacked(self._path) as file:
+            self._stream = file
             for quads in self._line_parts(file) if self._by_line else self._document_parts(file):
                 facts = self._statements.facts(quads)
                 if facts.height:
                     yield facts
-
-    def position(self) -> tuple[int, int | None]:
-        """Bytes read of the file as it lies on disk, and its size."""
-        return (0, None) if self._file is None else self._file.position()
 
     def labels(self) -> pl.DataFrame:
         """Names, descriptions and types the file gives its terms."""
@@ -94,20 +88,24 @@ class RdfSource:
     def _document_parts(self, file: Unpacked) -> Iterator[bytes]:
         """The document as canonical N-Quads; after an error nothing can be told about the rest."""
         ox = pyoxigraph()
-        refuse_binary(self.path, file.beginning)
+        refuse_binary(self._path, file.beginning)
         base = f"file:///{quote(file.name)}"  # for relative IRIs; not where the file happens to lie
-        parser = ox.parse(self._stream(file), self._format, base_iri=base)
+        parser = ox.parse(self._bytes(file), self._format, base_iri=base)
         try:
             while quads := ox.serialize(islice(parser, _BATCH), format=ox.RdfFormat.N_QUADS):
                 yield quads
         except SyntaxError as error:
-            where = f"{self.path}, line {error.lineno:,}" if error.lineno else str(self.path)
-            rest = ", as what follows an error in this format cannot be read" if self._skip_errors else ""
+            where = f"{self._path}, line {error.lineno:,}" if error.lineno else str(self._path)
+            rest = (
+                ", as what follows an error in this format cannot be read"
+                if self._options.on_error == "skip"
+                else ""
+            )
             raise DataError(f"{where}: {_message(error)}; correct the file{rest}") from error
 
-    def _stream(self, file: Unpacked) -> BinaryIO:
+    def _bytes(self, file: Unpacked) -> BinaryIO:
         if self._format == pyoxigraph().RdfFormat.RDF_XML:
-            return io.BufferedReader(WatchedXml(file, str(self.path)), MEGABYTE)
+            return io.BufferedReader(WatchedXml(file, str(self._path)), MEGABYTE)
         buffered = io.BufferedReader(file, MEGABYTE)
         if file.beginning.startswith(BYTE_ORDER_MARK):
             buffered.read(len(BYTE_ORDER_MARK))
@@ -125,7 +123,7 @@ class RdfSource:
     def _line_by_line(self, chunk: Chunk) -> Iterator[bytes]:
         """Lines on their own: pyoxigraph goes on after an error, but loses lines after an open quotation mark."""
         ox = pyoxigraph()
-        bad_lines = BadLines(self.path, self.account, self._skip_errors)
+        bad_lines = self._bad()
         for number, line in enumerate(chunk.content.split(b"\n"), start=chunk.first):
             try:
                 yield ox.serialize(ox.parse(line, self._format), format=ox.RdfFormat.N_QUADS)

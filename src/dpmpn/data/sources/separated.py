@@ -3,25 +3,25 @@
 import csv
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from dpmpn.data.sources.base import LABELS, Account, ReadOptions
-from dpmpn.data.sources.columns import SPACES, has_empty
+from dpmpn.data.sources.base import Account
+from dpmpn.data.sources.columns import SPACES
 from dpmpn.data.sources.layout import WHITESPACE, Layout, find_layout
 from dpmpn.data.sources.lines import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
     BadLines,
     Chunk,
+    FileSource,
     Problem,
     encoding_problem,
     short,
     text_chunks,
 )
-from dpmpn.data.sources.unpack import Unpacked, check_file, open_unpacked
+from dpmpn.data.sources.unpack import open_unpacked
 
 _QUOTE, _LINE_END, _RETURN = b'"\n\r'
 _SAMPLE_BYTES = 65536
@@ -29,18 +29,12 @@ _PART = 65536  # read as a whole where a line of it is bad: at 1 % of bad lines 
 _UNCLOSED = "unexpected end of data"  # what the csv module says
 
 
-class SeparatedSource:
+class SeparatedSource(FileSource):
     """A file of separated text, plain or packed."""
-
-    def __init__(self, path: str | Path, options: ReadOptions) -> None:
-        self._path, self._options = Path(path), options
-        self._size = check_file(self._path)
-        self._stream: Unpacked | None = None
-        self.account = Account(str(path))
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Frames of head, relation and tail (and time), one for each piece of the file."""
-        bad = BadLines(self._path, self.account, self._options.on_error == "skip")
+        bad = self._bad()
         with open_unpacked(self._path) as self._stream:
             reader: _Reader | None = None
             for chunk in text_chunks(self._stream):
@@ -61,14 +55,6 @@ class SeparatedSource:
                 yield frame
             if reader:
                 self.account.notes += reader.notes()
-
-    def position(self) -> tuple[int, int]:
-        """Bytes of the file that were read, and how many it has."""
-        return self._stream.position() if self._stream else (0, self._size)
-
-    def labels(self) -> pl.DataFrame:
-        """None: such a file has facts only."""
-        return pl.DataFrame(schema=LABELS)
 
     def _after_blank_lines(self, chunk: Chunk) -> Chunk:
         """What is left of the first piece after its blank lines, from which the layout is told."""
@@ -303,12 +289,6 @@ def _parse(
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     return frame if frame.height == n_lines else None
-
-
-def select_facts(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame | None:
-    """The columns asked for, or None where a field is empty."""
-    frame = frame.select(_chosen(layout))
-    return None if has_empty(frame) else frame
 
 
 def select_stripped(frame: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int] | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from dpmpn.data.sources.base import TIME, Account, ReadOptions
+from dpmpn.data.sources.base import TIME, Account, ReadOptions, Source
 from dpmpn.data.sources.columns import find_columns, output_names, refuse_rows
 from dpmpn.data.sources.lines import short
 from dpmpn.data.sources.rdf import pyoxigraph
@@ -43,7 +43,7 @@ _LONGEST_ADDRESS = 2000  # characters; longer queries are posted
 _SELECTED, _CONSTRUCTED = "application/sparql-results+json", "application/n-triples, text/turtle;q=0.9"
 
 
-class SparqlSource:
+class SparqlSource(Source):
     """Facts a query selects or constructs.
 
     A query without LIMIT is asked for page by page, ordered by its variables where it has no order of its own, until

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import polars as pl
 
-from dpmpn.data.sources.base import LABELS, Account, ReadOptions
-from dpmpn.data.sources.columns import facts_of_columns, find_columns, output_names, texts_of_values
+from dpmpn.data.sources.base import ReadOptions
+from dpmpn.data.sources.columns import RowSource, find_columns
 from dpmpn.errors import DataError
 
 _BATCH = 50_000  # rows
@@ -20,14 +20,13 @@ _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _READING = ("select", "with", "values", "table")
 
 
-class SqlSource:
+class SqlSource(RowSource):
     """Facts of a SELECT; rows are streamed, whatever their number."""
 
     def __init__(self, url: str, options: ReadOptions) -> None:
         self._sqlalchemy = _sqlalchemy()
         self._url = _parsed(self._sqlalchemy, url)
-        self._options, self._rows = options, 0
-        self.account = Account(self._url.render_as_string(hide_password=True))
+        super().__init__(self._url.render_as_string(hide_password=True), options)
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Facts, 50,000 rows at a time."""
@@ -43,31 +42,13 @@ class SqlSource:
                     result = streaming.exec_driver_sql(query)
                     if not result.returns_rows:
                         raise DataError(f"{self.account.source}: the query gives no rows; give a SELECT")
-                    yield from self._facts(result)
+                    names = list(result.keys())
+                    positions = find_columns(f"{self.account.source}: the query", names, True, self._options)
+                    for rows in result.partitions(_BATCH):
+                        if (facts := self._facts(rows, positions)).height:
+                            yield facts
             finally:
                 engine.dispose()
-
-    def position(self) -> tuple[int, int | None]:
-        """Rows read; how many there are is not known."""
-        return self._rows, None
-
-    def labels(self) -> pl.DataFrame:
-        """None: a query of facts has no labels."""
-        return pl.DataFrame(schema=LABELS)
-
-    def _facts(self, result: Any) -> Iterator[pl.DataFrame]:
-        names = list(result.keys())
-        positions = find_columns(f"{self.account.source}: the query", names, True, self._options)
-        for rows in result.partitions(_BATCH):
-            columns = list(zip(*rows, strict=True))
-            texts = [
-                texts_of_values(columns[at], name, self.account, self._rows + 1)
-                for at, name in zip(positions, output_names(self._options), strict=True)
-            ]
-            facts = facts_of_columns(texts, self.account, self._options, self._rows + 1)
-            self._rows += len(rows)
-            if facts.height:
-                yield facts
 
     def _engine(self) -> Any:
         from sqlalchemy.pool import NullPool
