@@ -7,7 +7,7 @@ from inspect import signature
 import pytest
 
 from dpmpn.cli.reproduce import command
-from dpmpn.lab.reproduce.catalogue import EXHIBITS
+from dpmpn.lab.reproduce.making import EXHIBITS
 
 
 def test_the_list_has_every_exhibit(call):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dpmpn.lab.published import published_map, published_rows, source_names
-from dpmpn.lab.reproduce.tasks import TASKS
+from dpmpn.lab.reproduce.nell995 import TASKS
 
 COLUMNS = ("hits_at_1", "hits_at_3", "hits_at_10", "mrr")
 # The paper's tables, line by line, read again from its source: a system and who is quoted, then H@1, H@3, H@10 and MRR

@@ -91,9 +91,8 @@ def command(
 
     Trained before: dpmpn reproduce subgraphs --runs exhibits/nell995 --out exhibits/subgraphs
     """
-    from dpmpn.lab.reproduce.catalogue import EXHIBITS, exhibit_named
     from dpmpn.lab.reproduce.exhibit import Request
-    from dpmpn.lab.reproduce.making import make
+    from dpmpn.lab.reproduce.making import EXHIBITS, exhibit_named, make
     from dpmpn.lab.reproduce.workshop import Watch
 
     output = Output(json)

@@ -39,7 +39,7 @@ class Stretch:
         return self.cpu_seconds / self.seconds
 
 
-def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bool = False) -> dict:
+def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bool = False) -> dict[str, Any]:
     """Queries per second of training and evaluating at the training horizon, latency of one query, peak memory.
 
     Training really trains, from the initial network. Wall time counts; CPU seconds per wall second stand beside it,

@@ -55,7 +55,9 @@ def check_plotting() -> None:
         raise RunError("plots need the extra 'plot': pip install 'dpmpn[plot]'") from error
 
 
-def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> Any:
+def new_figure(
+    width: float, height: float, rows: int = 1, columns: int = 1, **options: Any
+) -> "tuple[Figure, Any]":
     """A figure (inches) and its axes, as matplotlib's `subplots` gives them."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg

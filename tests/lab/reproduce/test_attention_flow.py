@@ -14,7 +14,7 @@ from dpmpn.lab.reproduce.attention_flow import (
     pattern,
     top_shares,
 )
-from dpmpn.lab.reproduce.tasks import QUICK_TASKS
+from dpmpn.lab.reproduce.nell995 import QUICK_TASKS
 
 # Three queries: uniform over four nodes, all on one of two, and unequal over six.
 OFFSETS = np.array([0, 4, 6, 12])

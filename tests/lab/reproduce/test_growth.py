@@ -123,7 +123,7 @@ def test_a_star_breaks_the_promise(tmp_path, monkeypatch):
     star = dpmpn.dataset_from_tuples(
         [("middle", "to", f"leaf{i}") for i in range(9)], test=[("middle", "to", "leaf1")], name="star"
     )
-    monkeypatch.setattr("dpmpn.lab.reproduce.growth.dataset_named", lambda _: star)
+    monkeypatch.setattr("dpmpn.lab.reproduce.exhibit.dataset_named", lambda _: star)
     request = Request(quick=True, threads=1)
     expansion = GROWTH.pieces(request)[0].work(Workshop(tmp_path, request))
     one = expansion["bounds"][0]

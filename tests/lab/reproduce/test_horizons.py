@@ -9,9 +9,17 @@ from dpmpn.config import Horizon, load_preset
 from dpmpn.engine.engine import Engine
 from dpmpn.errors import Stopped
 from dpmpn.lab.reproduce.exhibit import Request
-from dpmpn.lab.reproduce.horizons import HORIZONS, visited_nodes
 from dpmpn.lab.reproduce.settings import config_for, dataset_named
-from dpmpn.lab.reproduce.variations import VARIED, by_value, described, setting, standard_config, variations
+from dpmpn.lab.reproduce.variations import (
+    HORIZONS,
+    VARIED,
+    by_value,
+    described,
+    setting,
+    standard_config,
+    variations,
+    visited_nodes,
+)
 from dpmpn.lab.reproduce.workshop import Watch, Workshop
 from dpmpn.train.run_folder import RunFolder
 

@@ -2,27 +2,30 @@
 
 import csv
 import json
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 from dpmpn.errors import ConfigError, RunError, Stopped
 from dpmpn.lab.figures import new_figure
-from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request
+from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, Request, Result
 from dpmpn.lab.reproduce.making import make
 from dpmpn.lab.reproduce.workshop import Watch
 
 
-class Counted:
+class Counted(Exhibit):
     """An exhibit of two pieces a seed that counts how often each was made."""
 
-    def __init__(self, fails: str = "") -> None:
+    name, title, place, claim = "counted", "What was counted", "Table 0", "counting is easy."
+    fields = ("name", "length")
+
+    def __init__(self, fails: str = "", **options: Any) -> None:
         self.made: list[str] = []
         self.fails = fails
-        self.exhibit = Exhibit(
-            "counted", "What was counted", "Table 0", "counting is easy.", self.pieces, self.show, draws=True
-        )
+        vars(self).update(options)
 
     def pieces(self, request: Request) -> list[Piece]:
         names = [f"{what}-seed{seed}" for seed in request.seeds for what in ("one", "two")]
@@ -32,18 +35,20 @@ class Counted:
         if name == self.fails:
             raise Stopped
         self.made.append(name)
-        return {"length": len(name)}
+        return {"name": name, "length": len(name)}
 
-    def show(self, request: Request, results: dict) -> Exhibited:
+    def text(self, request: Request, results: Sequence[Result]) -> list[str]:
+        return [f"{len(results)} pieces"]
+
+    def plot(self, results: Sequence[Result]) -> Figure:
         figure, axes = new_figure(3, 2)
-        axes.plot([result["length"] for result in results.values()])
-        rows = [{"name": name, "length": result["length"]} for name, result in results.items()]
-        return Exhibited(rows, f"{len(rows)} pieces", {"counted": figure})
+        axes.plot([result["length"] for result in results])
+        return figure
 
 
 def test_all_files_are_there_and_agree(tmp_path: Path) -> None:
     counted = Counted()
-    files = make(counted.exhibit, Request(), tmp_path / "x", Watch(), "dpmpn reproduce counted --out x")
+    files = make(counted, Request(), tmp_path / "x", Watch(), "dpmpn reproduce counted --out x")
     assert [path.name for path in files] == ["counted.md", "counted.svg", "counted.png"]
     assert all(path.stat().st_size for path in files)
     text = files[0].read_text()
@@ -57,35 +62,35 @@ def test_all_files_are_there_and_agree(tmp_path: Path) -> None:
 def test_work_that_was_ended_goes_on(tmp_path: Path) -> None:
     ended = Counted(fails="two-seed0")
     with pytest.raises(Stopped):
-        make(ended.exhibit, Request(), tmp_path / "x", Watch(), "x")
+        make(ended, Request(), tmp_path / "x", Watch(), "x")
     said: list[str] = []
     again = Counted()
-    make(again.exhibit, Request(), tmp_path / "x", Watch(say=said.append), "x")
+    make(again, Request(), tmp_path / "x", Watch(say=said.append), "x")
     assert again.made == ["two-seed0"]
     assert said[:2] == ["1 of 2 pieces of work are done already", "to do: about 60 s on two cores"]
 
 
 def test_seeds_can_be_added_but_other_options_are_another_exhibit(tmp_path: Path) -> None:
-    make(Counted().exhibit, Request(), tmp_path / "x", Watch(), "first")
+    make(Counted(), Request(), tmp_path / "x", Watch(), "first")
     more = Counted()
-    make(more.exhibit, Request(seeds=(0, 1)), tmp_path / "x", Watch(), "second")
+    make(more, Request(seeds=(0, 1)), tmp_path / "x", Watch(), "second")
     assert more.made == ["one-seed1", "two-seed1"]
     with pytest.raises(RunError, match="other options"):
-        make(Counted().exhibit, Request(epochs=0.5), tmp_path / "x", Watch(), "third")
+        make(Counted(), Request(epochs=0.5), tmp_path / "x", Watch(), "third")
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(RunError, match="something else"):
-        make(Counted().exhibit, Request(), tmp_path, Watch(), "x")
+        make(Counted(), Request(), tmp_path, Watch(), "x")
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
 def test_a_broken_result_is_named(tmp_path: Path) -> None:
-    make(Counted().exhibit, Request(), tmp_path / "x", Watch(), "x")
+    make(Counted(), Request(), tmp_path / "x", Watch(), "x")
     (tmp_path / "x/results/one-seed0.json").write_text("{")
     with pytest.raises(RunError, match=r"one-seed0\.json"):
-        make(Counted().exhibit, Request(), tmp_path / "x", Watch(), "x")
+        make(Counted(), Request(), tmp_path / "x", Watch(), "x")
 
 
 @pytest.mark.parametrize(
@@ -106,17 +111,16 @@ def test_odd_requests_are_refused(options: dict) -> None:
 
 
 def test_the_default_dataset_need_not_be_named(tmp_path: Path) -> None:
-    counted = Counted()
-    exhibit = replace(counted.exhibit, datasets=("WN18RR", "FB15K-237"))
+    exhibit = Counted(datasets=("WN18RR", "FB15K-237"))
     make(exhibit, Request(dataset="WN18RR"), tmp_path / "x", Watch(), "x")
     make(exhibit, Request(), tmp_path / "x", Watch(), "x")
-    assert len(counted.made) == 2
+    assert len(exhibit.made) == 2
     with pytest.raises(RunError, match="other options"):
         make(exhibit, Request(dataset="FB15K-237"), tmp_path / "x", Watch(), "x")
 
 
 def test_the_place_is_that_of_the_dataset(tmp_path: Path) -> None:
-    exhibit = replace(Counted().exhibit, datasets=("WN18RR", "FB15K-237"), places={"FB15K-237": "Figure 99"})
+    exhibit = Counted(datasets=("WN18RR", "FB15K-237"), places=(("FB15K-237", "Figure 99"),))
     first, *_ = make(exhibit, Request(), tmp_path / "x", Watch(), "x")
     other, *_ = make(exhibit, Request(dataset="FB15K-237"), tmp_path / "y", Watch(), "x")
     assert "Table 0. The paper:" in first.read_text()
@@ -126,60 +130,60 @@ def test_the_place_is_that_of_the_dataset(tmp_path: Path) -> None:
 
 def test_the_first_command_is_kept_and_others_follow_it(tmp_path: Path) -> None:
     for command, seeds in (("first", (0,)), ("second", (0, 1)), ("first", (0,)), ("second", (0, 1))):
-        text = make(Counted().exhibit, Request(seeds=seeds), tmp_path / "x", Watch(), command)[0].read_text()
+        text = make(Counted(), Request(seeds=seeds), tmp_path / "x", Watch(), command)[0].read_text()
     record = json.loads((tmp_path / "x/exhibit.json").read_text())
     assert (record["command"], record["commands"]) == ("first", ["second"])
     assert "Made by `first` and `second`." in text
 
 
 def test_each_piece_says_what_made_it_and_the_exhibit_where_that_differs(tmp_path: Path) -> None:
-    files = make(Counted().exhibit, Request(), tmp_path / "x", Watch(), "x")
+    files = make(Counted(), Request(), tmp_path / "x", Watch(), "x")
     path = tmp_path / "x/results/one-seed0.json"
     result = json.loads(path.read_text())
     assert result["versions"]["dpmpn"] and result["machine"]["cores"]
     assert "different" not in files[0].read_text()
     result["versions"]["dpmpn"], result["machine"]["processor"] = "0.0.1", "abacus"
     path.write_text(json.dumps(result))
-    make(Counted().exhibit, Request(), tmp_path / "x", Watch(), "x")
+    make(Counted(), Request(), tmp_path / "x", Watch(), "x")
     assert "made by different versions of dpmpn: 0.0.1 and " in files[0].read_text()
     assert "made on different processors: " in files[0].read_text()
 
 
 def test_a_folder_of_an_older_version_can_be_gone_on_with(tmp_path: Path) -> None:
-    make(Counted().exhibit, Request(), tmp_path / "x", Watch(), "x")
+    make(Counted(), Request(), tmp_path / "x", Watch(), "x")
     manifest, result = tmp_path / "x/exhibit.json", tmp_path / "x/results/one-seed0.json"
     older = json.loads(manifest.read_text())
     del older["request"]["runs"]
     manifest.write_text(json.dumps(older))
-    result.write_text(json.dumps({"length": 9, "wall_seconds": 1.0}))
+    result.write_text(json.dumps({"name": "one-seed0", "length": 9, "wall_seconds": 1.0}))
     again = Counted()
-    files = make(again.exhibit, Request(), tmp_path / "x", Watch(), "x")
+    files = make(again, Request(), tmp_path / "x", Watch(), "x")
     assert again.made == []
     assert "different" not in files[0].read_text()
 
 
 def test_runs_of_another_exhibit_are_remembered(tmp_path: Path) -> None:
     (tmp_path / "lent/runs").mkdir(parents=True)
-    make(Counted().exhibit, Request(runs=tmp_path / "lent"), tmp_path / "x", Watch(), "x")
+    make(Counted(), Request(runs=tmp_path / "lent"), tmp_path / "x", Watch(), "x")
     record = json.loads((tmp_path / "x/exhibit.json").read_text())
     assert record["request"]["runs"] == str(tmp_path / "lent")
     with pytest.raises(RunError, match="other options"):
-        make(Counted().exhibit, Request(), tmp_path / "x", Watch(), "x")
+        make(Counted(), Request(), tmp_path / "x", Watch(), "x")
 
 
 def test_a_folder_without_runs_is_refused_before_anything_is_done(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="has no folder 'runs'"):
-        make(Counted().exhibit, Request(runs=tmp_path), tmp_path / "x", Watch(), "x")
+        make(Counted(), Request(runs=tmp_path), tmp_path / "x", Watch(), "x")
     assert not (tmp_path / "x").exists()
 
 
 def test_an_exhibit_that_needs_its_own_trainings_refuses_others(tmp_path: Path) -> None:
     (tmp_path / "lent/runs").mkdir(parents=True)
     with pytest.raises(ConfigError, match="leave out --runs"):
-        exhibit = replace(Counted().exhibit, takes_runs=False)
+        exhibit = Counted(takes_runs=False)
         make(exhibit, Request(runs=tmp_path / "lent"), tmp_path / "x", Watch(), "x")
 
 
 def test_a_dataset_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="leave it out"):
-        make(Counted().exhibit, Request(dataset="WN18"), tmp_path / "x", Watch(), "x")
+        make(Counted(), Request(dataset="WN18"), tmp_path / "x", Watch(), "x")

@@ -6,10 +6,15 @@ import pytest
 
 from dpmpn.config import Config
 from dpmpn.lab.bench import Stretch
-from dpmpn.lab.reproduce import planning
+from dpmpn.lab.reproduce.analysis import length_note
 from dpmpn.lab.reproduce.exhibit import Request
-from dpmpn.lab.reproduce.planning import filled, length_told, piece_seconds, planned, queries_of_an_epoch
-from dpmpn.lab.reproduce.settings import config_for, dataset_named
+from dpmpn.lab.reproduce.settings import (
+    config_for,
+    dataset_named,
+    filled,
+    planned_seconds,
+    queries_of_an_epoch,
+)
 from dpmpn.lab.reproduce.workshop import Workshop
 
 
@@ -47,10 +52,10 @@ def test_a_run_that_was_begun_keeps_its_plan(trial, tmp_path: Path):
     dataset = dataset_named("countries")
     workshop = Workshop(tmp_path, Request(quick=True, threads=1, max_minutes=0.01))
     config = config_for(workshop.request, dataset, 0, kind="strong")
-    first = planned(workshop, "a", dataset, config)
+    first = workshop.planned("a", dataset, config)
     assert trial == [pytest.approx(0.03)]
     workshop.trained("a", dataset, first)
-    assert planned(workshop, "a", dataset, config) == first
+    assert workshop.planned("a", dataset, config) == first
     assert len(trial) == 1
 
 
@@ -60,7 +65,7 @@ def test_a_run_that_was_begun_keeps_its_plan(trial, tmp_path: Path):
 def test_without_minutes_or_with_epochs_settings_stay_as_they_are(trial, request_, tmp_path: Path):
     dataset = dataset_named("countries")
     config = config_for(request_, dataset, 0, kind="strong")
-    assert planned(Workshop(tmp_path, request_), "a", dataset, config) == config
+    assert Workshop(tmp_path, request_).planned("a", dataset, config) == config
     assert not trial
 
 
@@ -74,8 +79,10 @@ def test_answers_that_are_learnt_together_make_one_query():
 
 def test_what_takes_minutes_is_said_to_take_them():
     dataset, config = dataset_named("countries"), Config()
-    assert piece_seconds(Request(max_minutes=30), dataset, config, 0) == 1800
-    shortened = piece_seconds(Request(epochs=1e-3, max_minutes=30), dataset, config.replace(n_epochs=1e-3), 0)
+    assert planned_seconds(Request(max_minutes=30), dataset, config, 0) == 1800
+    shortened = planned_seconds(
+        Request(epochs=1e-3, max_minutes=30), dataset, config.replace(n_epochs=1e-3), 0
+    )
     assert shortened < 1
 
 
@@ -91,12 +98,12 @@ def test_what_takes_minutes_is_said_to_take_them():
     ],
 )
 def test_what_ended_the_trainings_is_told(request_, told):
-    assert told in length_told(request_)
-    assert planning.fills_minutes(request_) == ("validations included" in told)
+    assert told in length_note(request_)
+    assert request_.fills_minutes == ("validations included" in told)
 
 
 @pytest.mark.parametrize(("queries", "told"), [(600, "saw only 60 % of its queries"), (990, "")])
 def test_a_training_that_was_cut_off_is_told(queries, told):
     results = [{"training": {"queries": seen}, "planned_queries": 1000} for seen in (1000, queries)]
-    text = length_told(Request(max_minutes=30), results)
+    text = length_note(Request(max_minutes=30), results)
     assert told in text and ("Time was over" in text) == bool(told)

@@ -166,9 +166,8 @@ def test_only_yago_can_be_made_on_another_dataset():
 
 def test_the_quarter_of_yago_is_trained_with_the_settings_of_yago(tmp_path, monkeypatch):
     monkeypatch.setenv("DPMPN_DATA", str(tmp_path))
-    monkeypatch.setattr(
-        "dpmpn.lab.reproduce.scores.dataset_named", load_dataset
-    )  # this one is not to be remembered
+    # This one is not to be remembered.
+    monkeypatch.setattr("dpmpn.lab.reproduce.exhibit.dataset_named", load_dataset)
     folder = tmp_path / "YAGO3-10-quarter"
     folder.mkdir()
     (folder / "train.txt").write_text("a\tr\tb\nb\tr\tc\n")

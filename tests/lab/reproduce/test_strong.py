@@ -10,7 +10,7 @@ from dpmpn.evaluate.metrics import TITLES
 from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.making import make
 from dpmpn.lab.reproduce.settings import dataset_named
-from dpmpn.lab.reproduce.strong import STRONG, _config
+from dpmpn.lab.reproduce.strong import STRONG, model_config
 from dpmpn.lab.reproduce.workshop import Watch
 from dpmpn.train.run_folder import RunFolder
 
@@ -100,7 +100,7 @@ def test_seeds_are_averaged():
 
 def test_whole_nell995_is_not_trained_with_the_settings_of_its_tasks(monkeypatch: pytest.MonkeyPatch):
     countries = dataset_named("countries")
-    preset = _config(Request(), countries, 0, "paper")
+    preset = model_config(Request(), countries, 0, "paper")
     monkeypatch.setattr("dpmpn.lab.reproduce.strong._PRESET_OF_TASKS", "countries")
-    derived = _config(Request(), countries, 0, "paper")
+    derived = model_config(Request(), countries, 0, "paper")
     assert derived != preset and derived.model.model == "paper"

@@ -1,6 +1,6 @@
 """What each part of the stronger model brings: all of it, and with one change at a time."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from statistics import mean, stdev
@@ -9,18 +9,9 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.config import AskingConfig, Config, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.lab.figures import mean_std, table
-from dpmpn.lab.reproduce.analysis import DATASETS, run_label, training_rate
-from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.lab.reproduce.planning import (
-    length_told,
-    n_parameters,
-    piece_seconds,
-    planned,
-    planned_queries,
-    queries_of_an_epoch,
-    runs_told,
-)
-from dpmpn.lab.reproduce.settings import QUICK_DATASET, config_for, dataset_named, training_seconds
+from dpmpn.lab.reproduce.analysis import length_note, run_label, seeds_note
+from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, Request, Result, row_of
+from dpmpn.lab.reproduce.settings import BOTH_DATASETS, config_for, planned_seconds, training_seconds
 from dpmpn.lab.reproduce.strong import model_label
 
 if TYPE_CHECKING:
@@ -199,23 +190,79 @@ def chosen(request: Request) -> list[Change]:
     return [_ALL, *(change for change in CHANGES if not request.only or change.name in request.only)]
 
 
-def _pieces(request: Request) -> list[Piece]:
-    dataset = dataset_named(QUICK_DATASET if request.quick else request.dataset or DATASETS[0])
-    return [_piece(request, dataset, seed, change) for seed in request.seeds for change in chosen(request)]
+class Ablation(Exhibit):
+    """The stronger model with one change at a time, asked on validation facts."""
+
+    name = "ablation"
+    title = "What each part of the stronger model brings"
+    place = "Not in the paper"
+    claim = "The stronger model with one change at a time, and the paper's model as control."
+    datasets = BOTH_DATASETS
+    in_paper = False
+    parts = tuple(change.name for change in CHANGES)
+    fields = (
+        *("dataset", "change", "seed", "settings", "mrr", "queries", "epochs", "training_seconds"),
+        *("cpu_seconds", "queries_per_s", "parameters", "difference"),
+    )
+
+    def pieces(self, request: Request) -> list[Piece]:
+        """A training for each change and seed; one that only asks otherwise has none of its own."""
+        dataset = self.dataset(request)
+        return [
+            _piece(request, dataset, seed, change) for seed in request.seeds for change in chosen(request)
+        ]
+
+    def rows(self, request: Request, results: Sequence[Result]) -> list[dict[str, Any]]:
+        """A row for each run, with what it differs by from the whole model of its seed."""
+        whole = {result["seed"]: _mrr(result) for result in results if result["change"] == WHOLE}
+        return [
+            row_of(
+                {
+                    **result,
+                    "settings": _settings_shown(result["settings"]),
+                    "difference": _mrr(result) - whole[result["seed"]],
+                },
+                self.fields,
+            )
+            for result in results
+        ]
+
+    def text(self, request: Request, results: Sequence[Result]) -> list[str]:
+        """A line for each change, and how far apart runs are that differ by nothing but the seed."""
+        rows = self.rows(request, results)
+        columns = [
+            *("change", "settings", "MRR", "less the whole", "CPU minutes", "queries/s", "parameters", "why")
+        ]
+        lines = [
+            _cells(change, [row for row in rows if row["change"] == change.name])
+            for change in chosen(request)
+        ]
+        one, whole = results[0], [row["mrr"] for row in rows if row["change"] == WHOLE]
+        return [
+            table(columns, lines, words=("settings", "why")),
+            f"MRR in percent on {one['scores']['queries']:,} validation questions of {one['dataset']}, the same for "
+            "all, filtered; entities that tie share the mean of their places. Weights were chosen on validation, too, "
+            "so that scores compare with each other alone. One thing is changed at a time, and all else is as in the "
+            "whole model. "
+            f"{length_note(request, results)} {seeds_note(request, with_paper=False)} {_spread_note(whole)} "
+            "CPU minutes are of training with its validations.\n",
+        ]
 
 
 def _piece(request: Request, dataset: Dataset, seed: int, change: Change) -> Piece:
     whole = config_for(request, dataset, seed, kind="strong")
     own = whole if change.kind == "strong" else config_for(request, dataset, seed, kind=change.kind)
     settings = change.settings(whole)
-    trained = with_overrides(own, settings) if change.is_trained else own
+    changed = with_overrides(own, settings)
+    trained = changed if change.is_trained else own
     n_asked = min(2 * _ASKED, len(dataset.queries("valid")))
-    asking = training_seconds(request, dataset.name, 0, n_asked)
-    return Piece(
-        f"{dataset.name.lower()}-{change.name}-seed{seed}-valid",
-        piece_seconds(request, dataset, trained, n_asked) if change.is_trained else asking,
-        partial(_measured, dataset, trained, with_overrides(own, settings), settings, change),
+    seconds = (
+        planned_seconds(request, dataset, trained, n_asked)
+        if change.is_trained
+        else training_seconds(request, dataset.name, 0, n_asked)
     )
+    name = f"{dataset.name.lower()}-{change.name}-seed{seed}-valid"
+    return Piece(name, seconds, partial(_measured, dataset, trained, changed, settings, change))
 
 
 def _measured(
@@ -226,16 +273,12 @@ def _measured(
     change: Change,
     workshop: "Workshop",
 ) -> Result:
-    label = _label(dataset, config.run.seed, change)
-    run = workshop.trained(label, dataset, planned(workshop, label, dataset, config))
+    run, length = workshop.trained_in_time(_label(dataset, config.run.seed, change), dataset, config)
     return {
         "dataset": dataset.name,
         "change": change.name,
         "settings": settings,
-        "seed": config.run.seed,
-        "parameters": n_parameters(run),
-        "queries_of_an_epoch": queries_of_an_epoch(dataset, run.config),
-        "planned_queries": planned_queries(run, dataset),
+        **length,
         **workshop.evaluated(run, dataset, split="valid", horizon=asked.asking_horizon(), limit=_ASKED),
     }
 
@@ -249,27 +292,12 @@ def _label(dataset: Dataset, seed: int, change: Change) -> str:
     return run_label(dataset, seed, change.name)
 
 
-def _show(request: Request, results: dict[str, Result]) -> Exhibited:
-    rows = [_row(result) for result in results.values()]
-    whole = {row["seed"]: row for row in rows if row["change"] == WHOLE}
-    for row in rows:
-        row["difference"] = row["mrr"] - whole[row["seed"]]["mrr"]
-    changes = {change.name: change for change in chosen(request)}
-    cells = [_cells(change, [r for r in rows if r["change"] == name]) for name, change in changes.items()]
-    columns = ["change", "settings", "MRR", "less the whole", "CPU minutes", "queries/s", "parameters", "why"]
-    one = next(iter(results.values()))
-    text = "\n".join(
-        [
-            table(columns, cells, words=("settings", "why")),
-            f"MRR in percent on {one['scores']['queries']:,} validation questions of {one['dataset']}, the same for "
-            "all, filtered; entities that tie share the mean of their places. Weights were chosen on validation, too, "
-            "so that scores compare with each other alone. One thing is changed at a time, and all else is as in the "
-            "whole model. "
-            f"{length_told(request, results.values())} {runs_told(request)} {_spread_told(whole.values())} "
-            "CPU minutes are of training with its validations.\n",
-        ]
-    )
-    return Exhibited(rows, text)
+def _mrr(result: Result) -> float:
+    return float(result["scores"]["both"]["realistic"]["mrr"])
+
+
+def _settings_shown(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{key} = {'none' if value is None else value}" for key, value in settings.items())
 
 
 def _cells(change: Change, rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -294,42 +322,12 @@ def _points(differences: Sequence[float]) -> str:
     return f"{shown} ({f'{100 * stdev(differences):.1f}'.removeprefix('0')})"
 
 
-def _spread_told(whole: Collection[dict[str, Any]]) -> str:
+def _spread_note(scores: Sequence[float]) -> str:
     """How far the whole model's runs are apart: differences below that are noise."""
-    scores = [row["mrr"] for row in whole]
     if len(scores) == 1:
         return "Without other seeds, differences of half a point say little."
     apart = 100 * (max(scores) - min(scores))
     return f"The runs of the whole model are {apart:.1f} points apart."
 
 
-def _row(result: Result) -> dict[str, Any]:
-    training = result["training"]
-    return {
-        **{key: result[key] for key in ("dataset", "change", "seed")},
-        "settings": ", ".join(f"{key} = {_shown(value)}" for key, value in result["settings"].items()),
-        "mrr": result["scores"]["both"]["realistic"]["mrr"],
-        "queries": training["queries"],
-        "epochs": training["queries"] / result["queries_of_an_epoch"],
-        "training_seconds": training["training_seconds"],
-        "cpu_seconds": training["cpu_seconds"],
-        "queries_per_s": training_rate(result),
-        "parameters": result["parameters"],
-    }
-
-
-def _shown(value: Any) -> str:
-    return "none" if value is None else f"{value}"
-
-
-ABLATION = Exhibit(
-    name="ablation",
-    title="What each part of the stronger model brings",
-    place="Not in the paper",
-    claim="The stronger model with one change at a time, and the paper's model as control.",
-    pieces=_pieces,
-    show=_show,
-    datasets=DATASETS,
-    in_paper=False,
-    parts=tuple(change.name for change in CHANGES),
-)
+ABLATION = Ablation()

@@ -1,24 +1,17 @@
-"""Figure 5: how widely the attention of a question is spread after each step, on the tasks of NELL995."""
+"""Figure 5: how attention diverges and converges from step to step, on the tasks of NELL995."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmpn.lab.figures import table
-from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.lab.reproduce.tasks import (
-    TEST_FACTS,
-    check_tasks,
-    facts_counted,
-    task_run,
-    task_seconds,
-    tasks_of,
-    training_told,
-)
+from dpmpn.lab.figures import COLOURS, MARKERS, new_figure, table
+from dpmpn.lab.reproduce.analysis import grouped, legend_below
+from dpmpn.lab.reproduce.exhibit import Request, Result
+from dpmpn.lab.reproduce.nell995 import TEST_FACTS, TaskExhibit, facts_counted, task_run, tasks_note
+from dpmpn.lab.reproduce.workshop import training_record
 from dpmpn.wording import counted, percentage
 
 if TYPE_CHECKING:
@@ -27,6 +20,8 @@ if TYPE_CHECKING:
     from dpmpn.engine.trace import ReasoningTrace
     from dpmpn.lab.reproduce.workshop import Workshop
 
+Means = Mapping[str, Mapping[str, list[float]]]
+"""Of each task and measure, the mean over all questions and seeds after each step."""
 TOP = (1, 3, 5)
 """Nodes whose share of the attention is measured."""
 _ENTROPY = "entropy"
@@ -79,82 +74,106 @@ def _queries(offsets: np.ndarray) -> np.ndarray:
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
-def _pieces(request: Request) -> list[Piece]:
-    check_tasks(request)
-    seconds = task_seconds(request, TEST_FACTS)
-    return [
-        Piece(f"{task}-seed{seed}", seconds, partial(_measured, request, task, seed))
-        for task in tasks_of(request)
-        for seed in request.seeds
-    ]
+class AttentionFlow(TaskExhibit):
+    """Entropy of the attention, and what the most attended nodes have of it."""
+
+    name = "attention-flow"
+    title = "Attention flow"
+    place = "Figure 5"
+    claim = (
+        "Attention diverges and then converges: it is more focused at the beginning and at the final step "
+        "than in between."
+    )
+    n_questions = TEST_FACTS
+
+    def work(self, request: Request, task: str, seed: int, workshop: "Workshop") -> Result:
+        """Ask the test questions and average over them."""
+        run, dataset = task_run(workshop, request, task, seed)
+        queries = dataset.queries("test")
+        size = run.config.training.batch_size
+        measured = []
+        with workshop.asking(run, dataset) as engine:
+            for start in range(0, len(queries), size):
+                heads, relations, _ = queries[start : start + size].T
+                _, trace = engine.trace(engine.asking_batch(heads, relations))
+                measured.append(attention_measures(trace))
+                workshop.tell(min(start + size, len(queries)), len(queries))
+        averages = np.concatenate(measured, axis=2).mean(axis=2)
+        return {
+            "task": task,
+            "seed": seed,
+            "queries": len(queries),
+            **{measure: averages[at].tolist() for at, measure in enumerate(MEASURES)},
+            "training": training_record(run),
+            **facts_counted(run, dataset),
+        }
+
+    def rows(self, request: Request, results: Sequence[Result]) -> list[dict[str, Any]]:
+        """A row for each step."""
+        return [
+            {
+                **{name: result[name] for name in ("task", "seed", "queries")},
+                "step": step,
+                **dict(zip(MEASURES, values, strict=True)),
+            }
+            for result in results
+            for step, values in enumerate(zip(*(result[measure] for measure in MEASURES), strict=True))
+        ]
+
+    def text(self, request: Request, results: Sequence[Result]) -> list[str]:
+        """Tables of all measures, and what the entropy does."""
+        means, n_questions = _means(results), {result["task"]: result["queries"] for result in results}
+        return [
+            _entropy_table(means, n_questions),
+            *(_share_table(means, count) for count in TOP),
+            _pattern_note(request, means, results),
+        ]
+
+    def plot(self, results: Sequence[Result]) -> "Figure":
+        """A panel for each measure, a line for each task."""
+        means = _means(results)
+        figure, axes = new_figure(9.5, 7.5, 2, 2, sharex=True)
+        titles = ["(A) entropy", *(f"({'BCD'[at]}) share of the top {count}" for at, count in enumerate(TOP))]
+        for panel, measure, title in zip(axes.flat, MEASURES, titles, strict=True):
+            scale = 1 if measure == _ENTROPY else 100
+            for at, (task, found) in enumerate(means.items()):
+                panel.plot(
+                    [scale * value for value in found[measure]],
+                    label=task,
+                    color=COLOURS[at % len(COLOURS)],
+                    marker=MARKERS[at % len(MARKERS)],
+                    linestyle="-" if at < len(COLOURS) else "--",
+                    markersize=4,
+                    linewidth=1.3,
+                )
+            panel.set_title(title)
+            panel.set_ylabel("nats" if measure == _ENTROPY else "percent of attention")
+            panel.set_ylim(bottom=0)
+        for panel in axes[-1]:
+            panel.set_xlabel("step")
+            panel.set_xticks(range(max(len(found[_ENTROPY]) for found in means.values())))
+        legend_below(figure, axes[0, 0], 3)
+        return figure
 
 
-def _measured(request: Request, task: str, seed: int, workshop: "Workshop") -> Result:
-    """Train the model of a task, ask its test questions and average over them."""
-    from dpmpn.lab.reproduce.workshop import training_record
-
-    run, dataset = task_run(workshop, request, task, seed)
-    queries = dataset.queries("test")
-    size = run.config.training.batch_size
-    measured = []
-    with workshop.asking(run, dataset) as engine:
-        for start in range(0, len(queries), size):
-            heads, relations, _ = queries[start : start + size].T
-            _, trace = engine.trace(engine.asking_batch(heads, relations))
-            measured.append(attention_measures(trace))
-            workshop.tell(min(start + size, len(queries)), len(queries))
-    averages = np.concatenate(measured, axis=2).mean(axis=2)
+def _means(results: Sequence[Result]) -> Means:
+    by_task = grouped(results, lambda result: str(result["task"]))
     return {
-        "task": task,
-        "seed": seed,
-        "queries": len(queries),
-        **{measure: averages[at].tolist() for at, measure in enumerate(MEASURES)},
-        "training": training_record(run),
-        **facts_counted(run, dataset),
-    }
-
-
-def _show(request: Request, results: dict[str, Result]) -> Exhibited:
-    by_task: dict[str, list[Result]] = {}
-    for result in results.values():
-        by_task.setdefault(result["task"], []).append(result)
-    means = {
-        task: {measure: _mean_over_seeds(found, measure) for measure in MEASURES}
+        task: {
+            measure: [mean(values) for values in zip(*(result[measure] for result in found), strict=True)]
+            for measure in MEASURES
+        }
         for task, found in by_task.items()
     }
-    text = "\n".join(
-        [
-            _entropy_table(by_task, means),
-            *(_share_table(means, count) for count in TOP),
-            _told(request, means, list(results.values())),
-        ]
-    )
-    rows = [row for result in results.values() for row in _rows(result)]
-    return Exhibited(rows, text, {"attention-flow": _plot(means)})
 
 
-def _mean_over_seeds(results: Sequence[Result], measure: str) -> list[float]:
-    return [mean(values) for values in zip(*(result[measure] for result in results), strict=True)]
-
-
-def _rows(result: Result) -> list[dict[str, Any]]:
-    shared = {key: result[key] for key in ("task", "seed", "queries")}
-    columns = zip(*(result[measure] for measure in MEASURES), strict=True)
-    return [
-        {**shared, "step": step, **dict(zip(MEASURES, values, strict=True))}
-        for step, values in enumerate(columns)
-    ]
-
-
-def _entropy_table(
-    by_task: Mapping[str, Sequence[Result]], means: Mapping[str, Mapping[str, list[float]]]
-) -> str:
+def _entropy_table(means: Means, n_questions: Mapping[str, int]) -> str:
     return "Mean entropy of the attention:\n\n" + table(
         ["task", "questions", *_steps(means), "from step to step"],
         (
             [
                 task,
-                f"{by_task[task][0]['queries']:,}",
+                f"{n_questions[task]:,}",
                 *(f"{value:.2f}" for value in found[_ENTROPY]),
                 pattern(found[_ENTROPY]),
             ]
@@ -163,7 +182,7 @@ def _entropy_table(
     )
 
 
-def _share_table(means: Mapping[str, Mapping[str, list[float]]], count: int) -> str:
+def _share_table(means: Means, count: int) -> str:
     nodes = "the most attended node" if count == 1 else f"the {count} most attended nodes"
     return f"Mean share of attention on {nodes}, in percent:\n\n" + table(
         ["task", *_steps(means)],
@@ -171,61 +190,27 @@ def _share_table(means: Mapping[str, Mapping[str, list[float]]], count: int) -> 
     )
 
 
-def _steps(means: Mapping[str, Mapping[str, list[float]]]) -> list[str]:
+def _steps(means: Means) -> list[str]:
     longest = max(len(found[_ENTROPY]) for found in means.values())
     return [f"step {step}" for step in range(longest)]
 
 
-def _told(request: Request, means: Mapping[str, Mapping[str, list[float]]], results: Sequence[Result]) -> str:
+def _pattern_note(request: Request, means: Means, results: Sequence[Result]) -> str:
     patterns = [pattern(found[_ENTROPY]) for found in means.values()]
     both = sum(text.startswith("rises until") for text in patterns)
-    told = [
+    sentences = [
         f"Attention diverges and then converges, its entropy rising first and falling later, on {both} of "
         f"{counted(len(patterns), 'task')}. Step 0 is before the first step, when the head has all attention. "
         "Entropy is by the natural logarithm, over all nodes a step scanned. "
         "Values are means over the test questions" + " and over the seeds" * (len(request.seeds) > 1) + "."
     ]
     if request.quick:
-        told.append("The tasks are two relations of the bundled graph: nothing here compares with the paper.")
+        sentences.append(
+            "The tasks are two relations of the bundled graph: nothing here compares with the paper."
+        )
     else:
-        told.append(training_told(request, results))
-    return " ".join(told) + "\n"
+        sentences.append(tasks_note(request, results))
+    return " ".join(sentences) + "\n"
 
 
-def _plot(means: Mapping[str, Mapping[str, list[float]]]) -> "Figure":
-    from dpmpn.lab.figures import COLOURS, MARKERS, new_figure
-
-    figure, axes = new_figure(9.5, 7.5, 2, 2, sharex=True)
-    titles = ["(A) entropy", *(f"({'BCD'[at]}) share of the top {count}" for at, count in enumerate(TOP))]
-    for panel, measure, title in zip(axes.flat, MEASURES, titles, strict=True):
-        scale = 1 if measure == _ENTROPY else 100
-        for at, (task, found) in enumerate(means.items()):
-            panel.plot(
-                [scale * value for value in found[measure]],
-                label=task,
-                color=COLOURS[at % len(COLOURS)],
-                marker=MARKERS[at % len(MARKERS)],
-                linestyle="-" if at < len(COLOURS) else "--",
-                markersize=4,
-                linewidth=1.3,
-            )
-        panel.set_title(title)
-        panel.set_ylabel("nats" if measure == _ENTROPY else "percent of attention")
-        panel.set_ylim(bottom=0)
-    for panel in axes[-1]:
-        panel.set_xlabel("step")
-        panel.set_xticks(range(max(len(found[_ENTROPY]) for found in means.values())))
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
-    return figure
-
-
-ATTENTION_FLOW = Exhibit(
-    name="attention-flow",
-    title="Attention flow",
-    place="Figure 5",
-    claim="Attention diverges and then converges: it is more focused at the beginning and at the final step "
-    "than in between.",
-    pieces=_pieces,
-    show=_show,
-    draws=True,
-)
+ATTENTION_FLOW = AttentionFlow()

@@ -1,11 +1,15 @@
 """What an exhibit is: pieces of work whose results are kept, and the table or figure made of them."""
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpmpn.data.dataset import Dataset
 from dpmpn.errors import ConfigError
+from dpmpn.evaluate.metrics import TITLES
+from dpmpn.lab.reproduce.settings import QUICK_DATASET, dataset_named
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -14,6 +18,8 @@ if TYPE_CHECKING:
 
 Result = dict[str, Any]
 """What a piece of work found, as plain values."""
+METRICS = {key: TITLES[key] for key in sorted(TITLES, key="mrr".__eq__)}
+"""As in the paper's tables: MRR last."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +32,7 @@ class Request:
     epochs: float | None = None  # of each training; None = as the paper
     max_minutes: float | None = None  # of each training
     threads: int = 0  # 0 = all cores
-    runs: Path | None = (
-        None  # the folder of another exhibit, whose trained models are used instead of new ones
-    )
+    runs: Path | None = None  # folder of another exhibit, whose trained models are used instead of new ones
     only: tuple[str, ...] = ()  # parts of an exhibit that has such; none named = all
 
     def __post_init__(self) -> None:
@@ -39,6 +43,11 @@ class Request:
                 raise ConfigError(f"'{name}' must be above 0, not {value:g}")
         if self.runs is not None and (self.epochs is not None or self.max_minutes is not None):
             raise ConfigError("'--runs' uses models as they are; leave out --epochs and --max-minutes")
+
+    @property
+    def fills_minutes(self) -> bool:
+        """Whether trainings that are planned last as long as `--max-minutes` says, whatever their presets say."""
+        return self.max_minutes is not None and self.epochs is None and self.runs is None
 
     def as_dict(self) -> dict[str, Any]:
         """All but the seeds and parts: results of others can stand side by side."""
@@ -66,28 +75,58 @@ class Exhibited:
 
     rows: list[dict[str, Any]]  # the data, one row per point or line; all with the same keys
     text: str  # Markdown: the table, or what the figures show
-    figures: "Mapping[str, Figure]" = field(
-        default_factory=dict
-    )  # by the name of their files, without suffix
+    figures: "Mapping[str, Figure]" = field(default_factory=dict)  # by the names of their files
 
 
-@dataclass(frozen=True)
-class Exhibit:
-    """A table or figure of the paper, or one of its kind about what goes beyond it."""
+class Exhibit(ABC):
+    """A table or figure of the paper, or one of its kind about what goes beyond it.
+
+    One says what its pieces of work are, which `fields` of their results are its data, and what its text is; with a
+    `plot` it is a figure.
+    """
 
     name: str
     title: str
     place: str  # in the paper, of the default dataset
     claim: str  # what the paper says it shows; of an exhibit that is not in the paper, what it is
-    pieces: Callable[[Request], list[Piece]]
-    show: Callable[[Request, dict[str, Result]], Exhibited]  # from the results of all pieces, by name
     datasets: tuple[str, ...] = ()  # that `--dataset` can name; the first is the default
-    draws: bool = False  # plots, which need matplotlib
     trains: bool = True  # as long as `--epochs` and `--max-minutes` say
     takes_runs: bool = True  # `--runs` can name trained models
-    places: Mapping[str, str] = field(default_factory=dict)  # of other datasets, where they stand elsewhere
+    places: tuple[tuple[str, str], ...] = ()  # of other datasets, where they stand elsewhere
     in_paper: bool = True
     parts: tuple[str, ...] = ()  # that `--only` can name
+    fields: tuple[str, ...] = ()  # of its data: keys of a result, or what `value_of` knows
+
+    @abstractmethod
+    def pieces(self, request: Request) -> list[Piece]:
+        """The work to be done; what cannot be done is refused here."""
+
+    @abstractmethod
+    def text(self, request: Request, results: Sequence[Result]) -> list[str]:
+        """Paragraphs and tables in Markdown, from the results of all pieces."""
+
+    def rows(self, request: Request, results: Sequence[Result]) -> list[dict[str, Any]]:
+        """The data: a row for each result, where an exhibit does not say otherwise."""
+        return [row_of(result, self.fields) for result in results]
+
+    def plot(self, results: Sequence[Result]) -> "Figure":
+        """The figure, of an exhibit that has one."""
+        raise NotImplementedError
+
+    @property
+    def draws(self) -> bool:
+        """Whether there is a plot, which needs matplotlib."""
+        return type(self).plot is not Exhibit.plot
+
+    def show(self, request: Request, results: Mapping[str, Result]) -> Exhibited:
+        """Data, text and figure from the results of all pieces, by name."""
+        made = list(results.values())
+        figures = {self.name: self.plot(made)} if self.draws else {}
+        return Exhibited(self.rows(request, made), "\n".join(self.text(request, made)), figures)
+
+    def dataset(self, request: Request) -> Dataset:
+        """The dataset it is made on."""
+        return dataset_named(QUICK_DATASET if request.quick else request.dataset or self.datasets[0])
 
     def check(self, request: Request) -> None:
         """Refuse what this exhibit cannot do."""
@@ -109,7 +148,7 @@ class Exhibit:
 
     def place_of(self, request: Request) -> str:
         """Where the paper has it, for the dataset that was asked for."""
-        return self.places.get(request.dataset or "", self.place)
+        return dict(self.places).get(request.dataset or "", self.place)
 
     def remembered(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """What a folder must have been made with to go on in it; the default dataset need not be named."""
@@ -117,3 +156,30 @@ class Exhibit:
         if self.datasets and values["dataset"] == self.datasets[0]:
             values["dataset"] = None
         return values
+
+
+def row_of(result: Result, fields: Sequence[str]) -> dict[str, Any]:
+    """A row of data."""
+    return {name: value_of(result, name) for name in fields}
+
+
+def value_of(result: Result, name: str) -> Any:
+    """What a result says, also in its scores and of its training: metrics, coverage, epochs, queries_per_s ..."""
+    if name in result:
+        return result[name]
+    if name in TITLES:
+        return scores_of(result)[name]
+    if name == "coverage":
+        return result["scores"]["both"]["coverage"]
+    if name == "epochs":
+        return result["training"]["queries"] / result["queries_of_an_epoch"]
+    if name == "queries_per_s":  # of wall time, validations left out; 0 where nothing was trained
+        training = result["training"]
+        return training["queries"] / training["training_seconds"] if training["training_seconds"] else 0.0
+    return result["training"][name]
+
+
+def scores_of(result: Result) -> dict[str, float]:
+    """The filtered scores of both directions, where entities that tie share the mean of their places."""
+    scores: dict[str, float] = result["scores"]["both"]["realistic"]
+    return scores

@@ -42,11 +42,12 @@ class Neighbours:
 
     def sizes_around(self, starts: np.ndarray, n_steps: int) -> np.ndarray:
         """|V_{G^t}| of full consecutive expansion from some nodes, for t from 0: nodes x (steps + 1)."""
-        return _ball_sizes(self.offsets, self.nodes, starts, n_steps)
+        sizes: np.ndarray = _ball_sizes(self.offsets, self.nodes, starts, n_steps)
+        return sizes
 
 
 @njit(nogil=True, cache=True)
-def _ball_sizes(offsets, nodes, starts, n_steps):
+def _ball_sizes(offsets, nodes, starts, n_steps):  # type: ignore[no-untyped-def]
     n = len(offsets) - 1
     sizes = np.empty((len(starts), n_steps + 1), np.int64)
     met, queue = np.full(n, -1, np.int64), np.empty(n, np.int64)
@@ -70,12 +71,12 @@ def _ball_sizes(offsets, nodes, starts, n_steps):
 
 def expansion_bound(d: int, step: int) -> int:
     """(d (d-1)^t - 2) / (d - 2), as the sum it is: 1 + d + d(d-1) + ... + d(d-1)^{t-1}, which d = 2 has, too."""
-    return 1 + d * sum((d - 1) ** i for i in range(step))
+    return 1 + d * sum(int((d - 1) ** i) for i in range(step))
 
 
 def expansion_probability(p: float, d: int, step: int) -> float:
     """p to the bound of the step before: no node until then may have more than d neighbours."""
-    return p ** float(expansion_bound(d, step - 1))
+    return float(p ** float(expansion_bound(d, step - 1)))
 
 
 def sampled_steps(

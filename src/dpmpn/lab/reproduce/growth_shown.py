@@ -1,15 +1,22 @@
-"""What was measured of the growth of subgraphs, in tables and sentences."""
+"""What was measured of the growth of subgraphs, in data, tables, sentences and a plot."""
 
 from collections.abc import Sequence
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpmpn.lab.figures import table
-from dpmpn.lab.reproduce.exhibit import Exhibited, Request, Result
-from dpmpn.lab.reproduce.growth_plot import SETTINGS, Grown, plot
+from dpmpn.lab.figures import COLOURS, MARKERS, new_figure, table
+from dpmpn.lab.reproduce.exhibit import Request, Result
 from dpmpn.lab.reproduce.settings import LIMITS
 from dpmpn.wording import counted, listed, percentage
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Grown = dict[str, dict[str, list[dict[str, Any]]]]
+"""What was measured, of each seed: by setting, then strategy."""
+SETTINGS = {"preset": "the preset's horizon", "quarter": "a quarter of it"}
+_DASHED = (0, (4, 3))
 _COLUMNS = (
     "part", "seed", "setting", "strategy", "d", "step", "bound", "probability", "within",
     "mean", "p95", "max", "coverage",
@@ -18,28 +25,45 @@ _TABLE_STEPS = (1, 2, 3)  # later bounds are above the size of the graph for all
 _ROUNDING = 1e-9
 
 
-def shown(request: Request, results: dict[str, Result]) -> Exhibited:
-    """Rows, text and plots from the results of all pieces."""
-    expansion = results["expansion"]
-    grown = by_strategy(results)
-    text = "\n".join(
-        [
-            _strategy_table(expansion, grown),
-            _strategies_told(request, results, grown),
-            _expansion_table(expansion),
-            _expansion_told(expansion),
-            _increment_table(grown["preset"]),
-            _increments_told(grown),
-        ]
-    )
-    rows = [*_expansion_rows(expansion), *_strategy_rows(results)]
-    return Exhibited(rows, text, {"growth": plot(expansion, grown)})
+def growth_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Sizes and bounds of full expansion, then of each strategy."""
+    return [*_expansion_rows(_expansion(results)), *_strategy_rows(results)]
 
 
-def by_strategy(results: dict[str, Result]) -> Grown:
+def growth_text(request: Request, results: Sequence[Result]) -> list[str]:
+    """Strategies, full expansion and what a step adds, each with a table and sentences."""
+    expansion, grown = _expansion(results), by_strategy(results)
+    return [
+        _strategy_table(expansion, grown),
+        _strategies_note(request, expansion, results, grown),
+        _expansion_table(expansion),
+        _expansion_note(expansion),
+        _increment_table(grown["preset"]),
+        _increments_note(grown),
+    ]
+
+
+def growth_plot(results: Sequence[Result]) -> "Figure":
+    """Promises, sizes with both horizons, and answers reached."""
+    expansion, grown = _expansion(results), by_strategy(results)
+    figure, axes = new_figure(10, 8, 2, 2)
+    _draw_proposition(axes[0, 0], expansion)
+    for panel, letter, setting in zip((axes[0, 1], axes[1, 0]), "BC", grown, strict=True):
+        _draw_sizes(panel, expansion, grown[setting])
+        panel.set_title(f"({letter}) nodes of a subgraph, {SETTINGS[setting]}")
+    _draw_coverage(axes[1, 1], grown)
+    return figure
+
+
+def _expansion(results: Sequence[Result]) -> Result:
+    """The one result that is not of a strategy."""
+    return next(result for result in results if "bounds" in result)
+
+
+def by_strategy(results: Sequence[Result]) -> Grown:
     """The subgraphs of all seeds, by setting and strategy."""
     found: Grown = {}
-    for result in results.values():
+    for result in results:
         for grown in result.get("grown", []):
             of_setting = found.setdefault(grown["setting"], {})
             of_setting.setdefault(grown["horizon"]["strategy"], []).append(grown)
@@ -51,7 +75,7 @@ def broken(cases: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [case for case in cases if case["within"] < case["probability"] - _ROUNDING]
 
 
-def _row(**values: Any) -> dict[str, Any]:
+def _blank_row(**values: Any) -> dict[str, Any]:
     return {column: values.get(column) for column in _COLUMNS}
 
 
@@ -59,13 +83,13 @@ def _expansion_rows(expansion: Result) -> list[dict[str, Any]]:
     rows = _size_rows(expansion["sizes"], part="full expansion")
     rows[-1]["coverage"] = expansion["coverage"]
     for bound in expansion["bounds"]:
-        rows += [_row(part="proposition", d=bound["d"], **step) for step in bound["steps"]]
+        rows += [_blank_row(part="proposition", d=bound["d"], **step) for step in bound["steps"]]
     return rows
 
 
-def _strategy_rows(results: dict[str, Result]) -> list[dict[str, Any]]:
+def _strategy_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
     rows = []
-    for result in results.values():
+    for result in results:
         for grown in result.get("grown", []):
             shared = {
                 "seed": result["seed"],
@@ -75,14 +99,16 @@ def _strategy_rows(results: dict[str, Result]) -> list[dict[str, Any]]:
             sizes = _size_rows(grown["sizes"], part="subgraphs", **shared)
             sizes[-1] |= {"bound": grown["bound"], "coverage": grown["coverage"]}
             rows += sizes
-            rows += [_row(part="nodes added by a step", **shared, **case) for case in grown["by_degree"]]
+            rows += [
+                _blank_row(part="nodes added by a step", **shared, **case) for case in grown["by_degree"]
+            ]
     return rows
 
 
 def _size_rows(sizes: dict[str, list[float]], **shared: Any) -> list[dict[str, Any]]:
     columns = zip(*(sizes[name] for name in ("mean", "p95", "max")), strict=True)
     return [
-        _row(**shared, step=step, mean=average, p95=p95, max=largest)
+        _blank_row(**shared, step=step, mean=average, p95=p95, max=largest)
         for step, (average, p95, largest) in enumerate(columns)
     ]
 
@@ -121,8 +147,8 @@ def _number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-def _strategies_told(request: Request, results: dict[str, Result], grown: Grown) -> str:
-    attention = [result for result in results.values() if "training" in result]
+def _strategies_note(request: Request, expansion: Result, results: Sequence[Result], grown: Grown) -> str:
+    attention = [result for result in results if "training" in result]
     kept = [each for setting in grown.values() for found in setting.values() for each in found]
     above = [
         each
@@ -136,28 +162,27 @@ def _strategies_told(request: Request, results: dict[str, Result], grown: Grown)
         f"for {_coverage(strategies, 'three_times')} %"
         for setting, strategies in grown.items()
     ]
-    told = [
-        f"{counted(attention[0]['queries'], 'test question')} of {results['expansion']['dataset']}: "
-        f"{'; '.join(found)}.",
+    sentences = [
+        f"{counted(attention[0]['queries'], 'test question')} of {expansion['dataset']}: {'; '.join(found)}.",
         "Bounds that hold for every question are kept by all subgraphs."
         if not above
         else f"{counted(len(above), 'strategy', 'strategies')} broke a bound that should hold for every question.",
-        _trained_told(request, attention),
+        _trained_note(request, attention),
     ]
-    return " ".join(told) + "\n"
+    return " ".join(sentences) + "\n"
 
 
 def _coverage(strategies: dict[str, list[dict[str, Any]]], strategy: str) -> str:
     return percentage(mean(each["coverage"] for each in strategies[strategy]))
 
 
-def _trained_told(request: Request, attention: Sequence[Result]) -> str:
+def _trained_note(request: Request, attention: Sequence[Result]) -> str:
     epochs = [result["training"]["queries"] / result["queries_of_an_epoch"] for result in attention]
     shown_epochs = list(dict.fromkeys(f"{count:.2g}" for count in (min(epochs), max(epochs))))
-    told = f"Attention is that of a model trained for {' to '.join(shown_epochs)} epochs"
+    trained = f"Attention is that of a model trained for {' to '.join(shown_epochs)} epochs"
     if request.quick:
-        return f"{told} of the bundled graph, with small settings."
-    return f"{told}; the paper has no figures for this section."
+        return f"{trained} of the bundled graph, with small settings."
+    return f"{trained}; the paper has no figures for this section."
 
 
 def _expansion_table(expansion: Result) -> str:
@@ -177,24 +202,24 @@ def _expansion_table(expansion: Result) -> str:
     return "The proposition, in percent of all nodes:\n\n" + table(columns[: len(rows[0])], rows)
 
 
-def _expansion_told(expansion: Result) -> str:
+def _expansion_note(expansion: Result) -> str:
     """Whether full expansion keeps the proposition's promise, and what is amiss where it does not."""
     cases = [{"d": bound["d"], **step} for bound in expansion["bounds"] for step in bound["steps"]]
     failed = broken(cases)
-    told = (
+    kept = (
         f"Nodes have {expansion['mean_degree']:.1f} neighbours on average and {expansion['max_degree']:,} at most, "
         f"and full expansion was measured from all {expansion['n_entities']:,} of them. "
         f"At least as many nodes as promised keep within the bound in {len(cases) - len(failed)} of "
         f"{counted(len(cases), 'case')} of d and step"
     )
     if not failed:
-        return f"{told}.\n"
+        return f"{kept}.\n"
     where = [
         f"d = {d} at step {listed([str(case['step']) for case in failed if case['d'] == d])}"
         for d in dict.fromkeys(case["d"] for case in failed)
     ]
     return (
-        f"{told}; it fails for {listed(where)}. There the proposition assumes that a node is as likely to have at most "
+        f"{kept}; it fails for {listed(where)}. There the proposition assumes that a node is as likely to have at most "
         "d neighbours however it was reached. But nodes are reached along edges, so those with many neighbours are "
         "reached more often: the third column is below the second.\n"
     )
@@ -219,7 +244,7 @@ def _increment_table(strategies: dict[str, list[dict[str, Any]]]) -> str:
     )
 
 
-def _increments_told(grown: Grown) -> str:
+def _increments_note(grown: Grown) -> str:
     cases = [
         case
         for strategies in grown.values()
@@ -228,9 +253,54 @@ def _increments_told(grown: Grown) -> str:
         for case in each["by_degree"]
     ]
     failed = broken(cases)
-    told = (
+    kept = (
         "Promised is p^N1, the probability that none of N1 nodes has more than d neighbours. "
         f"At least as many steps keep within the bound in {len(cases) - len(failed)} of {counted(len(cases), 'case')}"
     )
     reason = "; where fewer do, the nodes to expand had been reached along edges, and so have more neighbours"
-    return told + reason * bool(failed) + ".\n"
+    return kept + reason * bool(failed) + ".\n"
+
+
+def _draw_proposition(axes: "Axes", expansion: Result) -> None:
+    """Promised and measured shares over the steps, for the values of d where they are not all alike."""
+    telling = [bound for bound in expansion["bounds"] if bound["p"] < 1][: len(COLOURS) - 2]
+    for bound, colour, marker in zip(telling, COLOURS, MARKERS, strict=False):
+        steps = [step["step"] for step in bound["steps"]]
+        looks: Any = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.3}
+        axes.plot(steps, [100 * s["within"] for s in bound["steps"]], label=f"d = {bound['d']}", **looks)
+        axes.plot(steps, [100 * s["probability"] for s in bound["steps"]], linestyle=_DASHED, **looks)
+    axes.set(xlabel="step", ylabel="percent of nodes", ylim=(-3, 103))
+    axes.set_xticks(range(1, len(expansion["sizes"]["mean"])))
+    axes.set_title("(A) within the proposition's bound; dashed: promised")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _draw_sizes(axes: "Axes", expansion: Result, strategies: dict[str, list[dict[str, Any]]]) -> None:
+    """Mean sizes over the steps on a logarithmic axis; the bounds that hold for every question are dashed."""
+    full = expansion["sizes"]["mean"]
+    axes.plot(full, color=COLOURS[-1], linewidth=1.3, label="full expansion")
+    for (strategy, found), colour, marker in zip(strategies.items(), COLOURS, MARKERS, strict=False):
+        means = [mean(sizes) for sizes in zip(*(each["sizes"]["mean"] for each in found), strict=True)]
+        axes.plot(means, color=colour, marker=marker, markersize=4, linewidth=1.3, label=strategy)
+        added = found[0]["bound_added"]
+        if added is not None and strategy != "attention":  # whose bound is that of three_times
+            bounds = [1 + step * added for step in range(len(means))]
+            axes.plot(bounds, color=colour, linewidth=1, linestyle=_DASHED, label=f"bound of {strategy}")
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(full)))
+    axes.set(xlabel="step", ylabel="nodes, mean over the questions")
+    axes.legend(frameon=False, fontsize=7)
+
+
+def _draw_coverage(axes: "Axes", grown: Grown) -> None:
+    strategies = list(next(iter(grown.values())))
+    height = 0.8 / len(grown)
+    for at, (setting, found) in enumerate(grown.items()):
+        values = [100 * mean(each["coverage"] for each in found[strategy]) for strategy in strategies]
+        places = [place + (at - (len(grown) - 1) / 2) * height for place in range(len(strategies))]
+        axes.barh(places, values, height, color=COLOURS[at], label=SETTINGS[setting])
+    axes.set_yticks(range(len(strategies)), strategies)
+    axes.invert_yaxis()
+    axes.set(xlabel="percent of the questions", xlim=(0, 100))
+    axes.set_title("(D) answer in the subgraph")
+    axes.legend(frameon=False, fontsize=8)

@@ -1,4 +1,4 @@
-"""Makes an exhibit: does what is not done yet, says how long it will take, and writes the table or figure.
+"""All exhibits, and how one is made: what is not done yet is done, then its table or figure is written.
 
 exhibit.json    what was asked; the command that began it, with its versions and machine; commands that followed
 results/*.json  what each piece of work found, with the versions and the machine it was made by
@@ -13,16 +13,56 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dpmpn.errors import RunError
+from dpmpn.data.vocabulary import near_names
+from dpmpn.errors import RunError, UnknownName
 from dpmpn.files import read_json, write_json, write_text
 from dpmpn.lab.figures import check_plotting, save_plot
+from dpmpn.lab.reproduce.ablation import ABLATION
+from dpmpn.lab.reproduce.attention_flow import ATTENTION_FLOW
+from dpmpn.lab.reproduce.datasets import DATASETS
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
+from dpmpn.lab.reproduce.figure_4 import CONVERGENCE, IGNN
+from dpmpn.lab.reproduce.growth import GROWTH
+from dpmpn.lab.reproduce.nell995 import NELL995
+from dpmpn.lab.reproduce.scores import SCORES
+from dpmpn.lab.reproduce.strong import STRONG, UNSEEN
+from dpmpn.lab.reproduce.subgraphs import SUBGRAPHS
+from dpmpn.lab.reproduce.time_cost import TIME_COST
+from dpmpn.lab.reproduce.variations import HORIZONS
 from dpmpn.lab.reproduce.workshop import RUNS, Watch, Workshop
 from dpmpn.provenance import machine, versions
 from dpmpn.wording import about, listed
 
 MANIFEST, RESULTS = "exhibit.json", "results"
 _AGAIN = "remove it, and the same command makes it again"
+
+EXHIBITS: dict[str, Exhibit] = {
+    exhibit.name: exhibit
+    for exhibit in (
+        *(
+            DATASETS,
+            *SCORES,
+            NELL995,
+            CONVERGENCE,
+            IGNN,
+            HORIZONS,
+            TIME_COST,
+            ATTENTION_FLOW,
+            SUBGRAPHS,
+            GROWTH,
+        ),
+        *(STRONG, ABLATION, UNSEEN),
+    )
+}
+"""In the order of the paper; then those that go beyond it."""
+
+
+def exhibit_named(name: str) -> Exhibit:
+    """An exhibit by its name."""
+    if name not in EXHIBITS:
+        near = near_names(name, list(EXHIBITS))
+        raise UnknownName("exhibit", name, near, "`dpmpn reproduce --list` shows them")
+    return EXHIBITS[name]
 
 
 def make(exhibit: Exhibit, request: Request, folder: Path, watch: Watch, command: str) -> list[Path]:
@@ -126,24 +166,24 @@ def _write(
         *pictures,
         shown.text.rstrip() + "\n",
         f"Made by {commands}{', the quick form on the bundled graph' * request.quick}."
-        f"{_makers_told(results.values())}\n",
+        f"{_makers_note(results.values())}\n",
     ]
     write_text(files[0], "\n".join(parts))
     return files
 
 
-def _makers_told(results: Iterable[Result]) -> str:
+def _makers_note(results: Iterable[Result]) -> str:
     """What differed between the makings of the pieces; older versions did not note it."""
-    told = ""
+    note = ""
     noted = [result for result in results if "versions" in result]
     for what, part, key in (
         ("by different versions of dpmpn", "versions", "dpmpn"),
         ("on different processors", "machine", "processor"),
     ):
-        found = sorted({result[part][key] for result in noted})
-        if len(found) > 1:
-            told += f" Its pieces were made {what}: {listed(found)}."
-    return told
+        makers = sorted({result[part][key] for result in noted})
+        if len(makers) > 1:
+            note += f" Its pieces were made {what}: {listed(makers)}."
+    return note
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:

@@ -1,17 +1,26 @@
-"""Which dataset and settings a training of an exhibit has: the paper's, or small ones where it must be quick."""
+"""Which dataset, settings and length a training of an exhibit has: the paper's, or small ones where it must be quick.
+
+Some trainings have to take the same time. How many queries fit into the minutes of a request is foreseen from a trial:
+a learning rate that falls must know the end of its run before it comes, and a run that ends long before its minutes are
+over would not be compared with one that uses them.
+"""
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.importer import load_dataset
-from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.suitable_config import suitable_config
+
+if TYPE_CHECKING:
+    from dpmpn.lab.reproduce.exhibit import Request
 
 QUICK_DATASET = "countries"
 SCALE_DATASET = "YAGO3-10-quarter"
 """A quarter of the training facts of YAGO3-10: shows speed and memory, not quality."""
+BOTH_DATASETS = ("WN18RR", "FB15K-237")
+"""What the paper's analyses are made on."""
 LIMITS = {
     "max_attending_from_per_step": "N1",
     "max_sampling_per_node": "N2",
@@ -30,10 +39,13 @@ _QUICK = {
 }
 # Training queries a second on two cores with the paper's settings (`dpmpn bench`, and the runs in benchmarks/results).
 _RATES = {"WN18RR": 200, "WN18": 150, "FB15K-237": 110, "FB15K": 100, "YAGO3-10": 80, QUICK_DATASET: 800}
-# Of graphs without a preset, a guess: only the time that is told depends on it.
+# Of graphs without a preset, a guess: only the time that is said beforehand depends on it.
 _RATES |= {"NELL-995": 100, "UMLS": 100, "Kinship": 100, "Family": 150}
 _NELL_RATE = 8
 _EVALUATION_SPEED = 2.5  # times as many queries a second as training
+_VALIDATIONS, _VALIDATING_SHARE = 10, 0.1  # at most so many, and so much of the time
+_ASKING_SPEED = 1.5  # times as many queries a second as training, at a wider horizon
+_SPARE = 0.02  # of the time, for what a trial does not see
 
 
 @lru_cache(maxsize=2)  # exhibits go through their datasets one after the other
@@ -43,7 +55,7 @@ def dataset_named(name: str) -> Dataset:
 
 
 def config_for(
-    request: Request, dataset: Dataset, seed: int, *, kind: str = "paper", **settings: Any
+    request: "Request", dataset: Dataset, seed: int, *, kind: str = "paper", **settings: Any
 ) -> Config:
     """The settings of a dataset with those of the request and of an exhibit; quick ones are far smaller.
 
@@ -57,12 +69,44 @@ def config_for(
     return with_overrides(config, {"seed": seed, **settings})
 
 
-def training_seconds(request: Request, dataset_name: str, n_queries: float, n_test: int = 0) -> float:
-    """About what training on so many queries and asking `n_test` takes on two cores."""
+def filled(config: Config, seconds: float, rate: float, n_epoch: int, n_valid: int) -> Config:
+    """Settings for so many seconds, at `rate` training queries a second; validations are spread evenly over them."""
+    asked = min(config.training.validation_queries or n_valid, n_valid)
+    validating = asked / (_ASKING_SPEED * rate)  # seconds each
+    validations = max(1, min(_VALIDATIONS, int(_VALIDATING_SHARE * seconds / max(validating, 1e-9))))
+    training = max((1 - _SPARE) * seconds - validations * validating, seconds / 2)
+    queries = max(1, round(rate * training))
+    plan = {"n_epochs": queries / n_epoch, "validate_every_queries": max(1, -(-queries // validations))}
+    return with_overrides(config, {**plan, "patience": None})
+
+
+def queries_of_an_epoch(dataset: Dataset, config: Config) -> int:
+    """Training queries of an epoch; a question with several answers to learn together is one."""
+    from dpmpn.train.batches import TrainingQueries
+    from dpmpn.train.validation import training_queries
+
+    return len(TrainingQueries(dataset.graph, training_queries(dataset, config), config))
+
+
+def training_seconds(request: "Request", dataset_name: str, n_queries: float, n_asked: int = 0) -> float:
+    """About what training on so many queries and asking `n_asked` takes on two cores."""
     rate = _RATES.get(dataset_name, _NELL_RATE)
     training = n_queries / rate
     if request.runs is not None:  # trained already
         training = 0.0
     if request.max_minutes is not None:
         training = min(training, 60 * request.max_minutes)
-    return training + n_test / (_EVALUATION_SPEED * rate)
+    return training + n_asked / (_EVALUATION_SPEED * rate)
+
+
+def piece_seconds(request: "Request", dataset: Dataset, config: Config, n_asked: int) -> float:
+    """About what a training and asking so many questions takes on two cores."""
+    n_queries = config.training.n_epochs * len(dataset.queries("train"))
+    return training_seconds(request, dataset.name, n_queries, n_asked)
+
+
+def planned_seconds(request: "Request", dataset: Dataset, config: Config, n_asked: int) -> float:
+    """The same of a training that fills the minutes of the request, where it names some."""
+    if request.fills_minutes:
+        return 60 * (request.max_minutes or 0) + training_seconds(request, dataset.name, 0, n_asked)
+    return piece_seconds(request, dataset, config, n_asked)

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,9 @@ from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import INVERSE_SUFFIX
 from dpmpn.errors import ConfigError
 from dpmpn.lab.figures import table
-from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
-from dpmpn.lab.reproduce.tasks import (
-    check_tasks,
-    facts_counted,
-    task_run,
-    task_seconds,
-    tasks_of,
-    training_told,
-)
+from dpmpn.lab.reproduce.exhibit import Request, Result, row_of
+from dpmpn.lab.reproduce.nell995 import TaskExhibit, facts_counted, task_run, tasks_note
+from dpmpn.lab.reproduce.workshop import training_record
 from dpmpn.wording import counted, percentage, probability_shown
 
 if TYPE_CHECKING:
@@ -78,50 +72,84 @@ def fact_of(edge: Edge) -> Edge:
     return (tail, relation.removesuffix(INVERSE_SUFFIX), head) if relation.endswith(INVERSE_SUFFIX) else edge
 
 
-def _pieces(request: Request) -> list[Piece]:
-    check_tasks(request)
-    seconds = task_seconds(request, n_questions=1)
-    return [
-        Piece(f"{task}-seed{seed}", seconds, partial(_asked_and_drawn, request, task, seed))
-        for task in tasks_of(request)
-        for seed in request.seeds
-    ]
+class Subgraphs(TaskExhibit):
+    """A question of each task with its picture."""
 
-
-def _asked_and_drawn(request: Request, task: str, seed: int, workshop: "Workshop") -> Result:
-    """Train the model of a task, ask the question, draw both subgraphs and compare their edges with the paper's."""
-    from dpmpn.ask.reasoner import Reasoner
-    from dpmpn.lab.reproduce.workshop import training_record
-
-    run, dataset = task_run(workshop, request, task, seed)
-    paper = paper_subgraph(task)
-    head, relation, tail = paper.query if paper else _first_test_query(dataset)
-    reasoner = Reasoner.load(
-        run.path, ask_attending_from_per_step=ATTENDING_FROM, threads=request.threads, device="cpu"
+    name = "subgraphs"
+    title = "Subgraphs of twelve questions"
+    place = "Figures 1 and 9-20"
+    claim = (
+        "The subgraph of a question, pruned by attention, is a readable explanation of the answer "
+        "that a single path cannot give."
     )
-    (asked,) = reasoner.ask([reasoner.question_ids(head, relation)])
-    wanted = reasoner.graph.entities.id(tail)
-    reached = asked.is_reached(wanted)
-    explanation = asked.explain(wanted if reached else None)
-    folder = f"{_PICTURES}/{task}-seed{seed}"
-    files = _saved(explanation, workshop, folder)
+    n_questions = 1
+    fields = (
+        *("task", "seed", "head", "relation", "tail", "probability", "rank", "first_answer", "drawn_answer"),
+        *("full_nodes", "full_edges", "pruned_nodes", "pruned_edges"),
+        *("paper_edges", "paper_edges_in_full", "paper_edges_in_pruned"),
+    )
+
+    def work(self, request: Request, task: str, seed: int, workshop: "Workshop") -> Result:
+        """Ask the question, draw both subgraphs and compare their edges with the paper's."""
+        from dpmpn.ask.reasoner import Reasoner
+
+        run, dataset = task_run(workshop, request, task, seed)
+        paper = paper_subgraph(task)
+        head, relation, tail = paper.query if paper else _first_test_query(dataset)
+        reasoner = Reasoner.load(
+            run.path, ask_attending_from_per_step=ATTENDING_FROM, threads=request.threads, device="cpu"
+        )
+        (asked,) = reasoner.ask([reasoner.question_ids(head, relation)])
+        wanted = reasoner.graph.entities.id(tail)
+        reached = asked.is_reached(wanted)
+        explanation = asked.explain(wanted if reached else None)
+        folder = f"{_PICTURES}/{task}-seed{seed}"
+        files = _saved(explanation, workshop, folder)
+        return {
+            "task": task,
+            "seed": seed,
+            "query": [head, relation, tail],
+            "probability": explanation.answer.probability if reached else 0.0,
+            "rank": explanation.answer.rank if reached else None,
+            "first_answer": _first_answer(asked),
+            "drawn_answer": explanation.answer.answer,
+            "files": [f"{folder}/{name}" for name in files],
+            "sizes": {
+                name: {"nodes": len(subgraph.nodes), "edges": len(subgraph.edges)}
+                for name, subgraph in (("full", explanation.full), ("pruned", explanation.pruned))
+            },
+            "paper": _compared(explanation, paper) if paper else None,
+            "key_facts": [[*key.fact, key.share] for key in explanation.key_facts],
+            "training": training_record(run),
+            **facts_counted(run, dataset),
+        }
+
+    def rows(self, request: Request, results: Sequence[Result]) -> list[dict[str, Any]]:
+        """A row for each question."""
+        return [row_of({**result, **_flat(result)}, self.fields) for result in results]
+
+    def text(self, request: Request, results: Sequence[Result]) -> list[str]:
+        """The table, and each question with its picture."""
+        columns = [
+            *("task", "seed", "answer's place", "probability", "nodes (full)", "edges (full)"),
+            *("nodes (pruned)", "edges (pruned)", "paper's edges", "of them in full", "in pruned"),
+        ]
+        lines = [_cells(result) for result in results]
+        return [
+            table(columns, lines),
+            _answers_note(request, results),
+            *(_picture(result) for result in results),
+        ]
+
+
+def _flat(result: Result) -> dict[str, Any]:
+    """The query, the sizes and the comparison, each value by a name of its own."""
+    paper = result["paper"] or dict.fromkeys(("edges", "in_full", "in_pruned"))
     return {
-        "task": task,
-        "seed": seed,
-        "query": [head, relation, tail],
-        "probability": explanation.answer.probability if reached else 0.0,
-        "rank": explanation.answer.rank if reached else None,
-        "first_answer": _first_answer(asked),
-        "drawn_answer": explanation.answer.answer,
-        "files": [f"{folder}/{name}" for name in files],
-        "sizes": {
-            name: {"nodes": len(subgraph.nodes), "edges": len(subgraph.edges)}
-            for name, subgraph in (("full", explanation.full), ("pruned", explanation.pruned))
-        },
-        "paper": _compared(explanation, paper) if paper else None,
-        "key_facts": [[*key.fact, key.share] for key in explanation.key_facts],
-        "training": training_record(run),
-        **facts_counted(run, dataset),
+        **dict(zip(("head", "relation", "tail"), result["query"], strict=True)),
+        **{f"{name}_{what}": n for name, sizes in result["sizes"].items() for what, n in sizes.items()},
+        "paper_edges": paper["edges"],
+        **{f"paper_edges_{where}": paper[where] for where in ("in_full", "in_pruned")},
     }
 
 
@@ -156,40 +184,6 @@ def _compared(explanation: "Explanation", paper: PaperSubgraph) -> dict[str, int
     }
 
 
-def _show(request: Request, results: dict[str, Result]) -> Exhibited:
-    found = list(results.values())
-    parts = [_table(found), _told(request, found), *(_picture(result) for result in found)]
-    return Exhibited([_row(result) for result in found], "\n".join(parts))
-
-
-def _row(result: Result) -> dict[str, Any]:
-    head, relation, tail = result["query"]
-    sizes, paper = result["sizes"], result["paper"] or {}
-    return {
-        "task": result["task"],
-        "seed": result["seed"],
-        "head": head,
-        "relation": relation,
-        "tail": tail,
-        "probability": result["probability"],
-        "rank": result["rank"],
-        "first_answer": result["first_answer"],
-        "drawn_answer": result["drawn_answer"],
-        **{f"{name}_{what}": sizes[name][what] for name in sizes for what in ("nodes", "edges")},
-        "paper_edges": paper.get("edges"),
-        "paper_edges_in_full": paper.get("in_full"),
-        "paper_edges_in_pruned": paper.get("in_pruned"),
-    }
-
-
-def _table(results: Sequence[Result]) -> str:
-    columns = [
-        "task", "seed", "answer's place", "probability", "nodes (full)", "edges (full)", "nodes (pruned)",
-        "edges (pruned)", "paper's edges", "of them in full", "in pruned",
-    ]  # fmt: skip
-    return table(columns, (_cells(result) for result in results))
-
-
 def _cells(result: Result) -> list[str]:
     paper, sizes = result["paper"], result["sizes"]
     compared = [paper["edges"], paper["in_full"], paper["in_pruned"]] if paper else ["-", "-", "-"]
@@ -208,23 +202,23 @@ def _name(task: str) -> str:
     return paper.name if paper else task
 
 
-def _told(request: Request, results: Sequence[Result]) -> str:
+def _answers_note(request: Request, results: Sequence[Result]) -> str:
     first = sum(result["rank"] == 1 for result in results)
-    told = [
+    sentences = [
         f"Each question was asked with max_attending_from_per_step = {ATTENDING_FROM}. "
         f"The answer is in the first place for {first} of {counted(len(results), 'question')}. "
         "Its place is that among all answers, with those that the graph states already."
     ]
     if all(result["paper"] for result in results):
-        told.append(
+        sentences.append(
             "The paper's edges are its selected key edges; one counts where attention went along it the same way. "
             "It does not say how it selected them, and its models are other trainings, so not all can be expected here."
         )
     if request.quick:
-        told.append("The questions are of the bundled graph: nothing here compares with the paper.")
+        sentences.append("The questions are of the bundled graph: nothing here compares with the paper.")
     else:
-        told.append(training_told(request, results))
-    return " ".join(told) + "\n"
+        sentences.append(tasks_note(request, results))
+    return " ".join(sentences) + "\n"
 
 
 def _picture(result: Result) -> str:
@@ -233,7 +227,7 @@ def _picture(result: Result) -> str:
     svg, *others = sorted(result["files"], key=lambda name: not name.endswith(".svg"))
     lines = [
         f"## {_name(result['task'])}, seed {result['seed']}\n",
-        f"`{head}`, `{relation}`, `{tail}`: {_answer_told(result)}\n",
+        f"`{head}`, `{relation}`, `{tail}`: {_answer_note(result)}\n",
         f"![full subgraph left, pruned right]({svg})\n",
         _fact_table(result),
         "Files: " + ", ".join(f"[{name.rsplit('/', 1)[1]}]({name})" for name in (svg, *others)) + ".\n",
@@ -241,7 +235,7 @@ def _picture(result: Result) -> str:
     return "\n".join(lines)
 
 
-def _answer_told(result: Result) -> str:
+def _answer_note(result: Result) -> str:
     if result["rank"] is None:
         return f"no attention reached the answer, so the picture is of the first one, `{result['drawn_answer']}`."
     place = f"number {result['rank']:,}, probability {probability_shown(result['probability'])}"
@@ -260,12 +254,4 @@ def _fact_table(result: Result) -> str:
     return table(columns, rows)
 
 
-SUBGRAPHS = Exhibit(
-    name="subgraphs",
-    title="Subgraphs of twelve questions",
-    place="Figures 1 and 9-20",
-    claim="The subgraph of a question, pruned by attention, is a readable explanation of the answer "
-    "that a single path cannot give.",
-    pieces=_pieces,
-    show=_show,
-)
+SUBGRAPHS = Subgraphs()

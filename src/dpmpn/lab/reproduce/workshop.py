@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmpn.config import Config, to_dict, with_overrides
 from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.errors import RunError, Stopped
-from dpmpn.lab.reproduce.exhibit import Request
+from dpmpn.lab.reproduce.exhibit import Request, Result
+from dpmpn.lab.reproduce.settings import filled, queries_of_an_epoch
 
 if TYPE_CHECKING:
     from dpmpn.config import Horizon
@@ -20,14 +21,10 @@ if TYPE_CHECKING:
     from dpmpn.train.trainer import Progress
 
 RUNS = "runs"
-# Settings of a training that say how long it lasts. Exhibits tell what a run saw, whatever these are.
-_LIMITS = (
-    "n_epochs",
-    "validate_every_queries",
-    "validation_queries",
-    "patience",
-    "checkpoint_every_seconds",
-)
+_PLANNED = ("n_epochs", "validate_every_queries", "patience")
+# Settings of a training that say how long it lasts. Exhibits say what a run saw, whatever these are.
+_LENGTH = (*_PLANNED, "validation_queries", "checkpoint_every_seconds")
+_TRIAL_SHARE, _TRIAL_SECONDS = 0.05, 20.0  # of the minutes; at most so many seconds
 
 
 @dataclass(frozen=True)
@@ -85,6 +82,36 @@ class Workshop:
             )
         return run
 
+    def trained_in_time(self, label: str, dataset: Dataset, config: Config) -> "tuple[RunFolder, Result]":
+        """A run with as many epochs as fill the minutes of the request, and what is to be known of its length."""
+        run = self.trained(label, dataset, self.planned(label, dataset, config))
+        n_epoch = queries_of_an_epoch(dataset, run.config)
+        return run, {
+            "seed": config.run.seed,
+            "parameters": sum(parameter.numel() for parameter in run.network().parameters()),
+            "queries_of_an_epoch": n_epoch,
+            "planned_queries": max(1, round(run.config.training.n_epochs * n_epoch)),
+        }
+
+    def planned(self, label: str, dataset: Dataset, config: Config) -> Config:
+        """The settings of a run that fills the minutes; one that was begun before keeps its plan."""
+        from dpmpn.train.run_folder import RunFolder
+
+        request, path = self.request, self.folder / RUNS / label
+        if not request.fills_minutes:
+            return config
+        if RunFolder(path).exists():
+            training = RunFolder.open(path).config.training
+            return with_overrides(config, {key: getattr(training, key) for key in _PLANNED})
+        from dpmpn.lab.bench import training_stretch
+
+        self.watch.say(f"measuring the speed of {label}")
+        seconds = 60 * (request.max_minutes or 0)
+        timed = with_overrides(config, {"threads": request.threads})
+        rate = training_stretch(dataset, timed, min(_TRIAL_SECONDS, _TRIAL_SHARE * seconds)).queries_per_s
+        n_epoch, n_valid = queries_of_an_epoch(dataset, config), len(dataset.queries("valid"))
+        return filled(config, seconds, rate, n_epoch, n_valid)
+
     def evaluated(
         self,
         run: "RunFolder",
@@ -94,7 +121,7 @@ class Workshop:
         split: str = "test",
         horizon: "Horizon | None" = None,
         limit: int | None = None,
-    ) -> dict[str, Any]:
+    ) -> Result:
         """Scores of a run's best or last weights on a split, or `limit` of its facts, with what training took."""
         from dpmpn.evaluate.evaluator import evaluate
 
@@ -115,7 +142,7 @@ class Workshop:
             engine.close()
 
     def tell(self, done: int, total: int) -> None:
-        """Tell how many questions were asked; raise `Stopped` where the user ended the work."""
+        """Say how many questions were asked; raise `Stopped` where the user ended the work."""
         if self.watch.stop():
             raise Stopped
         self.watch.asking(done, total)
@@ -152,12 +179,12 @@ def _other_setting(before: Config, wanted: Config) -> str:
     for section, settings in to_dict(before).items():
         for key, value in settings.items():
             now = to_dict(wanted)[section][key]
-            if value != now and key not in _LIMITS and (section != "run" or key == "seed"):
+            if value != now and key not in _LENGTH and (section != "run" or key == "seed"):
                 return f"{key} = {value} instead of {now}"
     return ""
 
 
-def training_record(run: "RunFolder") -> dict[str, Any]:
+def training_record(run: "RunFolder") -> Result:
     """What a run was trained on and what that took, from its metrics; validations are in the seconds only."""
     from dpmpn.train.metrics import read_lines
 
