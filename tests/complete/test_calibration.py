@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmpn
-from dpmpn.complete.calibration import Calibration, Predictions, calibrate, fit_curve
+from dpmpn.complete.calibration import Calibration, JudgedAnswers, calibrate, fit_curve
 from dpmpn.complete.measure import FILE, calibration_of, measure
 from dpmpn.complete.questions import Asking
 from dpmpn.complete.reliability import expected_error
@@ -20,12 +20,12 @@ def truth(score: np.ndarray) -> np.ndarray:
     return score**3
 
 
-def synthetic(n: int, seed: int = 0, n_questions: int | None = None) -> Predictions:
+def synthetic(n: int, seed: int = 0, n_questions: int | None = None) -> JudgedAnswers:
     rng = np.random.default_rng(seed)
     score = rng.random(n)
     zeros = np.zeros(n, np.int64)
     question = np.sort(rng.integers(n_questions or n, size=n))
-    return Predictions(score, rng.random(n) < truth(score), np.ones(n), question, zeros, zeros)
+    return JudgedAnswers(score, rng.random(n) < truth(score), np.ones(n), question, zeros, zeros)
 
 
 @given(
@@ -117,7 +117,7 @@ def test_calibration_error_falls_and_is_measured_on_the_other_half() -> None:
     assert found.after.error < 0.03
     # Pure noise: an honest measure must not find what only the fitted half shows.
     rng = np.random.default_rng(1)
-    noise = Predictions(p.attention, rng.random(8_000) < 0.5, p.weight, p.question, p.relation, p.group)
+    noise = JudgedAnswers(p.attention, rng.random(8_000) < 0.5, p.weight, p.question, p.relation, p.group)
     overfitted = calibrate(noise, np.full((1, 1), 2_000), asked=2_000).after
     assert all(abs(bin.right - 0.5) < 0.1 for bin in overfitted.bins if bin.predictions > 300)
 
@@ -129,16 +129,16 @@ def test_relations_that_are_right_more_often_get_a_curve_of_their_own() -> None:
     score = rng.random(n)
     right = rng.random(n) < np.where(relation == 0, 0.1, 0.8) * score
     rows = np.arange(n)
-    p = Predictions(score, right, np.ones(n), rows, relation, np.zeros(n, np.int64))
+    p = JudgedAnswers(score, right, np.ones(n), rows, relation, np.zeros(n, np.int64))
     found = calibrate(p, np.bincount(relation)[:, None], asked=n)
     assert found.often == ((1,),)
     ones, zeros = np.ones(2), np.zeros(2, np.int64)
-    np.testing.assert_allclose(found.probability(ones, np.array([0, 1]), zeros), [0.1, 0.8], atol=0.1)
-    right_of, of = found.support(ones, np.array([0, 1]), zeros)
-    np.testing.assert_allclose(right_of / of, found.probability(ones, np.array([0, 1]), zeros))
-    low, high = found.interval(ones, np.array([0, 1]), zeros)
-    assert (low < right_of / of).all()
-    assert (right_of / of < high).all()
+    estimates = found.estimates(ones, np.array([0, 1]), zeros)
+    np.testing.assert_allclose(estimates.probability, [0.1, 0.8], atol=0.1)
+    np.testing.assert_allclose(estimates.right / estimates.of, estimates.probability)
+    low, high = estimates.interval
+    assert (low < estimates.probability).all()
+    assert (estimates.probability < high).all()
 
 
 def test_expected_error_by_hand() -> None:
@@ -153,7 +153,7 @@ def test_what_is_measured_on_a_run(reasoner: dpmpn.Reasoner) -> None:
     assert found.asked == found.questions
     assert found.facts == VALID - STATED  # all held-out fathers are among the answers
     father = reasoner.graph.relation_names.id("father", "relation")
-    probability = found.probability(np.array([1.0, 1.0]), np.array([father] * 2), np.array([0, 1]))
+    probability = found.estimates(np.array([1.0, 1.0]), np.array([father] * 2), np.array([0, 1])).probability
     assert probability[0] >= (VALID - STATED) / 39  # without a father; a step holds 20 or more, but not 40
     assert probability[1] == 0  # nobody has two
     open_questions = N - STATED - (TEST - VALID)  # test facts are known here

@@ -93,10 +93,7 @@ def _checked(path: Path, unit: str, frame: pl.DataFrame) -> pl.DataFrame:
             raise DataError(f"{path}, {unit} {place:,}: the {name} is empty; give it a name")
     asked = next((name for name in _ASKED if name in own.values()), None)
     return frame.select(
-        "head",
-        "relation",
-        _inverse(path, unit, frame, asked),
-        pl.exclude(*_NAMES, "place", *_ASKED),
+        "head", "relation", _inverse(path, unit, frame, asked), pl.exclude(*_NAMES, "place", *_ASKED)
     )
 
 

@@ -1,9 +1,9 @@
 """The result of a question: everything its attention reached, the answers and the reasons that are read from it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -49,15 +49,7 @@ class Predictions(Sequence[Prediction]):
         """The answers as a polars data frame; its columns are the fields of a prediction."""
         import polars as pl
 
-        schema = {
-            "answer": pl.String,
-            "probability": pl.Float64,
-            "rank": pl.Int64,
-            "known": pl.Boolean,
-            "label": pl.String,
-            "through_unseen": pl.Float64,
-            "held_out": pl.String,
-        }
+        schema: dict[str, Any] = {field.name: field.type for field in fields(Prediction)}
         return pl.DataFrame([asdict(answer) for answer in self], schema=schema)
 
     def why(self, answer: str | None = None, top: int = 3) -> "list[Path]":

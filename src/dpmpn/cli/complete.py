@@ -29,8 +29,7 @@ def command(
         typer.Option("--relation", metavar="NAME", help="only facts of this relation; may be repeated"),
     ] = None,
     head_type: Annotated[
-        str | None,
-        typer.Option("--head-type", metavar="TYPE", help="only facts whose head is of this type"),
+        str | None, typer.Option("--head-type", metavar="TYPE", help="only facts whose head is of this type")
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, metavar="INT", help="how many facts")] = 100,
     min_probability: Annotated[
@@ -63,8 +62,7 @@ def command(
         bool, typer.Option("--both-directions", help="ask for heads, too; twice the work")
     ] = False,
     held_out: Annotated[
-        bool,
-        typer.Option("--held-out", help="count validation and test facts as missing, and mark them"),
+        bool, typer.Option("--held-out", help="count validation and test facts as missing, and mark them")
     ] = False,
     max_questions: Annotated[
         int | None,

@@ -13,7 +13,7 @@ _SHRUNK = 20  # questions of a relation that weigh as much as what is known of a
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class JudgedAnswers:
     """Answers to validation questions, grouped by question, the most attended first."""
 
     attention: np.ndarray
@@ -23,8 +23,8 @@ class Predictions:
     relation: np.ndarray  # that was asked; an inverse one asks for heads
     group: np.ndarray  # of questions: see questions.GROUPS
 
-    def __getitem__(self, rows: np.ndarray) -> "Predictions":
-        return Predictions(*(getattr(self, field.name)[rows] for field in fields(self)))
+    def __getitem__(self, rows: np.ndarray) -> "JudgedAnswers":
+        return JudgedAnswers(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,28 @@ class Curve:
 
     low: tuple[float, ...]
     probability: tuple[float, ...]
-    right: tuple[float, ...]  # estimated for all of the graph's questions, as is
-    of: tuple[float, ...]
+    right: tuple[float, ...]  # how many were right, estimated for all of the graph's questions
+    of: tuple[float, ...]  # of how many, estimated likewise
     sure: tuple[float, ...]  # predictions of equal weight that would be as certain
 
     def step(self, attention: np.ndarray) -> np.ndarray:
         """Which step each attention is on."""
         return np.maximum(np.searchsorted(self.low, attention, side="right") - 1, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """What each of some answers is worth; NaN in a group of questions that was not measured."""
+
+    probability: np.ndarray
+    right: np.ndarray  # how many answers like this one were right on validation
+    of: np.ndarray  # and how many there were
+    sure: np.ndarray
+
+    @property
+    def interval(self) -> tuple[np.ndarray, np.ndarray]:
+        """The 95 % interval of each probability."""
+        return wilson(self.probability, self.sure)
 
 
 @dataclass(frozen=True)
@@ -58,29 +73,9 @@ class Calibration:
     asked: int  # of them, to measure this
     facts: int  # validation facts among their answers
 
-    def probability(self, attention: np.ndarray, relation: np.ndarray, group: np.ndarray) -> np.ndarray:
-        """The calibrated probability of each answer; NaN in a group that was not measured."""
-        return self._look_up("probability", attention, relation, group)
-
-    def support(
-        self, attention: np.ndarray, relation: np.ndarray, group: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """How many predictions like each were right on validation, and how many there were."""
-        right, of = (self._look_up(column, attention, relation, group) for column in ("right", "of"))
-        return right, of
-
-    def interval(
-        self, attention: np.ndarray, relation: np.ndarray, group: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The 95 % interval of each probability."""
-        return wilson(
-            self.probability(attention, relation, group), self._look_up("sure", attention, relation, group)
-        )
-
-    def _look_up(
-        self, column: str, attention: np.ndarray, relation: np.ndarray, group: np.ndarray
-    ) -> np.ndarray:
-        return _looked_up(column, self.curves, self.often, attention, relation, group)
+    def estimates(self, attention: np.ndarray, relation: np.ndarray, group: np.ndarray) -> "Estimates":
+        """What answers like each of these were worth on validation."""
+        return _estimates(self.curves, self.often, attention, relation, group)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -98,30 +93,30 @@ class Calibration:
         return cls(curves, often, before, after, *counts)
 
 
-def calibrate(predictions: Predictions, questions: np.ndarray, asked: int, seed: int = 0) -> Calibration:
+def calibrate(answers: JudgedAnswers, questions: np.ndarray, asked: int, seed: int = 0) -> Calibration:
     """Fit the curves, and measure by cross-fitting what they are worth.
 
     `questions` counts all the graph's questions, by relation and group.
     """
-    curves, often = _fitted(predictions, questions)
-    half = np.random.default_rng(seed).permutation(predictions.question.max(initial=0) + 1) % 2
-    half = half[predictions.question]
+    curves, often = _fitted(answers, questions)
+    half = np.random.default_rng(seed).permutation(answers.question.max(initial=0) + 1) % 2
+    half = half[answers.question]
     crossed = np.empty(len(half))
     for number in (0, 1):
-        judged = predictions[half == number]
-        fitted = _fitted(predictions[half != number], questions / 2)
-        probability = _looked_up("probability", *fitted, judged.attention, judged.relation, judged.group)
-        crossed[half == number] = np.nan_to_num(probability)  # all of a group's questions are in one half
-    right, weight = predictions.right.astype(np.float64), predictions.weight.astype(np.float64)
-    first = np.flatnonzero(np.diff(predictions.question, prepend=-1))
+        judged = answers[half == number]
+        fitted = _fitted(answers[half != number], questions / 2)
+        estimates = _estimates(*fitted, judged.attention, judged.relation, judged.group)
+        crossed[half == number] = np.nan_to_num(estimates.probability)  # all of a group may be in one half
+    right, weight = answers.right.astype(np.float64), answers.weight.astype(np.float64)
+    first = np.flatnonzero(np.diff(answers.question, prepend=-1))
     return Calibration(
         curves,
         often,
-        reliability(predictions.attention, right, weight, first),
+        reliability(answers.attention, right, weight, first),
         reliability(crossed, right, weight, first),
         int(questions.sum()),
         asked,
-        int(predictions.right.sum()),
+        int(answers.right.sum()),
     )
 
 
@@ -129,49 +124,45 @@ _Curves = tuple[tuple[Curve | None, Curve | None], ...]
 _Often = tuple[tuple[int, ...], ...]
 
 
-def _fitted(predictions: Predictions, questions: np.ndarray) -> tuple[_Curves, _Often]:
-    often = _often_right(predictions, questions)
+def _fitted(answers: JudgedAnswers, questions: np.ndarray) -> tuple[_Curves, _Often]:
+    often = _often_right(answers, questions)
     curves = []
     for group, relations in enumerate(often):
-        of_group = predictions.group == group
-        is_often = np.isin(predictions.relation, relations)
-        seldom, more = (_fit(predictions[of_group & rows]) for rows in (~is_often, is_often))
+        of_group = answers.group == group
+        is_often = np.isin(answers.relation, relations)
+        seldom, more = (_fit(answers[of_group & rows]) for rows in (~is_often, is_often))
         curves.append((seldom or more, more or seldom))
     return tuple(curves), often
 
 
-def _fit(predictions: Predictions) -> Curve | None:
-    if not len(predictions.attention):
+def _fit(answers: JudgedAnswers) -> Curve | None:
+    if not len(answers.attention):
         return None
-    return fit_curve(predictions.attention, predictions.right, predictions.weight)
+    return fit_curve(answers.attention, answers.right, answers.weight)
 
 
-def _often_right(predictions: Predictions, questions: np.ndarray) -> _Often:
+def _often_right(answers: JudgedAnswers, questions: np.ndarray) -> _Often:
     """The relations that have more right answers a question than their group; few questions prove little."""
     right = np.zeros(questions.shape)
-    np.add.at(right, (predictions.relation, predictions.group), predictions.weight * predictions.right)
+    np.add.at(right, (answers.relation, answers.group), answers.weight * answers.right)
     mean = right.sum(axis=0) / np.maximum(questions.sum(axis=0), 1)
     is_often = (right + _SHRUNK * mean) / (questions + _SHRUNK) > mean
     return tuple(tuple(np.flatnonzero(column).tolist()) for column in is_often.T)
 
 
-def _looked_up(
-    column: str,
-    curves: _Curves,
-    often: _Often,
-    attention: np.ndarray,
-    relation: np.ndarray,
-    group: np.ndarray,
-) -> np.ndarray:
-    attention, relation, group = np.asarray(attention, np.float64), np.asarray(relation), np.asarray(group)
-    found = np.full(attention.shape, np.nan)
+def _estimates(
+    curves: _Curves, often: _Often, attention: np.ndarray, relation: np.ndarray, group: np.ndarray
+) -> Estimates:
+    columns = [field.name for field in fields(Estimates)]
+    found = np.full((len(columns), len(attention)), np.nan)
     for number, (pair, relations) in enumerate(zip(curves, often, strict=True)):
         is_often = np.isin(relation, relations)
         for curve, rows in zip(pair, (~is_often, is_often), strict=True):
             rows = rows & (group == number)
             if curve is not None and rows.any():
-                found[rows] = np.array(getattr(curve, column))[curve.step(attention[rows])]
-    return found
+                table = np.array([getattr(curve, column) for column in columns])
+                found[:, rows] = table[:, curve.step(attention[rows])]
+    return Estimates(*found)
 
 
 def _curve(values: dict[str, Any] | None) -> Curve | None:
@@ -205,8 +196,8 @@ def _bins(attention: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple
     attention, right, weight = attention[order], right[order], weight[order].astype(np.float64)
     starts = _starts(attention, weight)
     ends = np.append(starts[1:], len(attention)) - 1
-    sums = [np.add.reduceat(values, starts) if len(starts) else values for values in
-            (weight * right, weight, weight**2)]  # fmt: skip
+    summed = (weight * right, weight, weight**2)
+    sums = [np.add.reduceat(values, starts) if len(starts) else values for values in summed]
     return tuple(column[::-1] for column in (attention[ends], *sums))
 
 

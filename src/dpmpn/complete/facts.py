@@ -8,7 +8,7 @@ import polars as pl
 
 from dpmpn.ask.core import HELD_OUT, Asker, paths_to
 from dpmpn.ask.reasoner import Reasoner
-from dpmpn.complete.calibration import Calibration
+from dpmpn.complete.calibration import Calibration, Estimates
 from dpmpn.complete.questions import FIRST_HEAD_GROUP, QuestionList
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
@@ -78,24 +78,18 @@ def _reflexive(dataset: Dataset) -> np.ndarray:
 
 
 def found_facts(
-    graph: KnowledgeGraph,
-    calibration: Calibration | None,
-    questions: QuestionList,
-    found: NewAnswers,
+    graph: KnowledgeGraph, calibration: Calibration | None, questions: QuestionList, found: NewAnswers
 ) -> pl.DataFrame:
     """The answers as facts in the direction of the file."""
     asked, relation, group = (
         column[found.rows] for column in (questions.heads, questions.relations, questions.groups)
     )
     backwards = group >= FIRST_HEAD_GROUP
-    probability = np.full(len(group), np.nan)
-    if calibration is not None:
-        probability = calibration.probability(found.attention, relation, group)
     columns = {
         "head": np.where(backwards, found.entities, asked),
         "relation": np.where(backwards, graph.inverse[relation], relation),
         "tail": np.where(backwards, asked, found.entities),
-        "probability": probability,
+        "probability": _estimates(calibration, found.attention, relation, group).probability,
         "attention": found.attention,
         "group": group,
     }
@@ -124,21 +118,19 @@ def described(
 ) -> pl.DataFrame:
     """The facts by name and rank, with what was measured on validation and the facts that support each."""
     graph = reasoner.graph
-    right, of, low, high = (None, None, None, None)
-    if calibration is not None:
-        _, relation, _ = _asked(graph, facts)
-        found = (facts["attention"].to_numpy(), relation, facts["group"].to_numpy())
-        right, of = calibration.support(*found)
-        low, high = calibration.interval(*found)
+    _, relation, _ = _asked(graph, facts)
+    attention, group = facts["attention"].to_numpy(), facts["group"].to_numpy()
+    measured = _estimates(calibration, attention, relation, group)
+    low, high = measured.interval
     columns = {
         "rank": pl.int_range(n_before + 1, n_before + len(facts) + 1, eager=True),
         **_names(graph, facts),
         "probability": facts["probability"],
-        "probability_low": _column(low, len(facts), pl.Float64),
-        "probability_high": _column(high, len(facts), pl.Float64),
+        "probability_low": _column(low, pl.Float64),
+        "probability_high": _column(high, pl.Float64),
         "attention": facts["attention"],
-        "right": _column(right, len(facts), pl.Int64),
-        "of": _column(of, len(facts), pl.Int64),
+        "right": _column(measured.right, pl.Int64),
+        "of": _column(measured.of, pl.Int64),
         "support": pl.Series(_support(reasoner, facts), dtype=pl.List(pl.String)),
         "through": _through(facts["group"]),
     }
@@ -161,12 +153,18 @@ def _names(graph: KnowledgeGraph, facts: pl.DataFrame) -> dict[str, pl.Series]:
     return names | labels
 
 
-def _column(values: np.ndarray | None, length: int, dtype: type[pl.DataType]) -> pl.Series:
-    if values is None:
-        return pl.Series([None] * length, dtype=dtype)
-    if dtype == pl.Int64:
-        values = np.round(values)
-    return pl.Series(values, dtype=pl.Float64).fill_nan(None).cast(dtype)
+def _estimates(
+    calibration: Calibration | None, attention: np.ndarray, relation: np.ndarray, group: np.ndarray
+) -> Estimates:
+    """What answers like these were worth on validation; NaN where nothing was measured."""
+    if calibration is None:
+        return Estimates(*np.full((4, len(attention)), np.nan))
+    return calibration.estimates(attention, relation, group)
+
+
+def _column(values: np.ndarray, dtype: type[pl.DataType]) -> pl.Series:
+    """The values, null where they are not numbers."""
+    return pl.Series(np.round(values) if dtype == pl.Int64 else values).fill_nan(None).cast(dtype)
 
 
 def _asked(graph: KnowledgeGraph, facts: pl.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpmpn.ask.core import HELD_OUT, fingerprint
 from dpmpn.ask.reasoner import Reasoner
-from dpmpn.complete.calibration import Calibration, Predictions, calibrate
+from dpmpn.complete.calibration import Calibration, JudgedAnswers, calibrate
 from dpmpn.complete.facts import Finder
 from dpmpn.complete.questions import Asking, QuestionList, Questions
 from dpmpn.errors import RunError
@@ -65,8 +65,8 @@ def measure(
     found = Finder(reasoner, _KNOWN, asking.answers).find(questions, tick=tick)
     right = found.stated == HELD_OUT.index("valid")
     relations, groups = questions.relations[found.rows], questions.groups[found.rows]
-    predictions = Predictions(found.attention, right, weight[found.rows], found.rows, relations, groups)
-    return calibrate(predictions, every.of_relation, asked=len(questions))
+    answers = JudgedAnswers(found.attention, right, weight[found.rows], found.rows, relations, groups)
+    return calibrate(answers, every.of_relation, asked=len(questions))
 
 
 def digest_of(values: Any) -> str:

@@ -59,6 +59,13 @@ class Subgraph:
 
 def full_subgraph(flow: AnswerFlow, graph: KnowledgeGraph, max_attending_from: int) -> Subgraph:
     """The nodes attended from at every step, the best after the last, and the edges between consecutive steps."""
+    return _subgraph(flow, graph, *full_edges(flow, graph, max_attending_from))
+
+
+def full_edges(
+    flow: AnswerFlow, graph: KnowledgeGraph, max_attending_from: int
+) -> tuple[np.ndarray, EdgesInTime]:
+    """The nodes and the edges of the full subgraph, by their index in the flow."""
     query = flow.query
     last = np.zeros(len(query.nodes), bool)
     best = np.argsort(-query.attention[-1], kind="stable")[:max_attending_from]
@@ -69,7 +76,7 @@ def full_subgraph(flow: AnswerFlow, graph: KnowledgeGraph, max_attending_from: i
         np.flatnonzero(kept[step.tail] & (step.relation != graph.self_loop))
         for step, kept in zip(query.steps, receiving, strict=True)
     ]
-    return _subgraph(flow, graph, np.flatnonzero(query.attended_from.any(0) | last), flow.edges(chosen))
+    return np.flatnonzero(query.attended_from.any(0) | last), flow.edges(chosen)
 
 
 def pruned_subgraph(flow: AnswerFlow, graph: KnowledgeGraph, edges: Iterable[EdgeIds]) -> Subgraph:

@@ -4,13 +4,12 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import numpy as np
-import polars as pl
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.distance import distances_to
 from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.paths import Edge, Walk, fact_of, strongest_walks
-from dpmpn.explain.subgraph import Subgraph
+from dpmpn.explain.subgraph import full_edges
 
 KINDS = ("explanation", "random", "shortest")
 FEW_PATHS = 5  # of HΔR@5
@@ -21,18 +20,16 @@ class Evidence:
     """The facts that each kind of evidence has for one explained answer; facts are ids in the file's direction."""
 
     def __init__(
-        self,
-        explanation: ExplanationData,
-        most_paths: int,
-        enough: float,
-        random: np.random.Generator,
+        self, explanation: ExplanationData, most_paths: int, enough: float, random: np.random.Generator
     ) -> None:
         self._graph = explanation.graph
         flow = self._flow = explanation.flow
         self._ends = int(flow.query.nodes[flow.query.head]), int(flow.query.nodes[flow.answer])
         self._longest = explanation.n_steps
         self.walks: list[Walk] = strongest_walks(flow, most_paths, enough)
-        self.full = fact_ids(self._graph, explanation.full)
+        _, full = full_edges(flow, self._graph, explanation.horizon.max_attending_from_per_step)
+        edges = flow.query.nodes[full.head], full.relation, flow.query.nodes[full.tail]
+        self.full = self._of_paths([zip(*(column.tolist() for column in edges), strict=True)])
         self._shuffled = [self.full[i] for i in random.permutation(len(self.full))]
 
     def facts(self, kind: str, paths: int | None = None) -> tuple[Edge, ...]:
@@ -57,7 +54,7 @@ class Evidence:
     def _shortest_paths(self) -> Iterable[tuple[Edge, ...]]:
         return shortest_paths(self._graph, *self._ends, self._longest)
 
-    def _of_paths(self, paths: Iterable[tuple[Edge, ...]], most: int | None = None) -> tuple[Edge, ...]:
+    def _of_paths(self, paths: Iterable[Iterable[Edge]], most: int | None = None) -> tuple[Edge, ...]:
         """The facts of paths in their order, each once."""
         facts: dict[Edge, None] = {}
         if most == 0:
@@ -68,20 +65,6 @@ class Evidence:
                 if len(facts) == most:
                     return tuple(facts)
         return tuple(facts)
-
-
-def fact_ids(graph: KnowledgeGraph, subgraph: Subgraph) -> list[Edge]:
-    """The facts of a subgraph by their ids, each once."""
-    names = graph.entities.ids(pl.Series([node.name for node in subgraph.nodes], dtype=pl.String))
-    relations = {edge.relation: 0 for edge in subgraph.edges}
-    for name in relations:
-        relations[name] = graph.relation_names.id(name, "relation")
-    facts: dict[Edge, None] = {}
-    for edge in subgraph.edges:
-        ends = int(names[edge.source]), int(names[edge.target])
-        head, tail = reversed(ends) if edge.inverse else ends
-        facts[head, relations[edge.relation], tail] = None
-    return list(facts)
 
 
 def shortest_paths(graph: KnowledgeGraph, head: int, answer: int, longest: int) -> Iterator[tuple[Edge, ...]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -99,28 +100,6 @@ class ChangedGraphs:
         return outcome(engine.answer(batch).of_all(self.graph.n_entities)[0], answer)
 
 
-class _OneQuestion:
-    """Asks one question on changed graphs, about the same facts only once."""
-
-    def __init__(self, graphs: ChangedGraphs, head: int, relation: int, answer: int) -> None:
-        self._graphs, self._question = graphs, (head, relation, answer)
-        self._asked: dict[tuple[str, frozenset[Edge]], Outcome] = {}
-
-    def without(self, facts: Iterable[Edge]) -> Outcome:
-        return self._ask("without", self._graphs.without, frozenset(facts))
-
-    def alone(self, facts: Iterable[Edge]) -> Outcome:
-        return self._ask("alone", self._graphs.alone, frozenset(facts))
-
-    def tested(self, facts: tuple[Edge, ...]) -> EvidenceTest:
-        return EvidenceTest(len(facts), self.without(facts), self.alone(facts))
-
-    def _ask(self, how: str, ask: Callable[..., Outcome], facts: frozenset[Edge]) -> Outcome:
-        if (how, facts) not in self._asked:
-            self._asked[how, facts] = ask(*self._question, sorted(facts))
-        return self._asked[how, facts]
-
-
 def measure_predictions(
     reasoner: Reasoner,
     split: str = "test",
@@ -128,8 +107,8 @@ def measure_predictions(
     seed: int = 0,
     *,
     answers: str = "first",
-    most_paths: int = KEPT_PATHS,
-    enough: float = KEPT_SHARE,
+    kept_paths: int = KEPT_PATHS,
+    kept_share: float = KEPT_SHARE,
     progress: Callable[[int, int], None] | None = None,
 ) -> Sample:
     """Test explanations of the first or the stated answers to a sample of a split's questions, to all if None."""
@@ -146,7 +125,7 @@ def measure_predictions(
         else:
             # Draws depend on the question alone, so that a larger sample repeats them.
             random = np.random.default_rng([seed, head, relation])
-            evidence = Evidence(explanation, most_paths, enough, random)
+            evidence = Evidence(explanation, kept_paths, kept_share, random)
             if evidence.facts("explanation"):
                 measured.append(_measured(explanation, evidence, graphs, (head, relation)))
             else:
@@ -184,29 +163,37 @@ def _drawn(questions: np.ndarray, sample: int | None, seed: int) -> np.ndarray:
 
 
 def _measured(
-    explanation: ExplanationData,
-    evidence: Evidence,
-    graphs: ChangedGraphs,
-    question: tuple[int, int],
+    explanation: ExplanationData, evidence: Evidence, graphs: ChangedGraphs, question: tuple[int, int]
 ) -> Measured:
     flow = explanation.flow
     answer = int(flow.query.nodes[flow.answer])
-    asking = _OneQuestion(graphs, *question, answer)
+
+    @cache  # some facts are those of several kinds of evidence
+    def without(facts: frozenset[Edge]) -> Outcome:
+        return graphs.without(*question, answer, sorted(facts))
+
+    @cache
+    def alone(facts: frozenset[Edge]) -> Outcome:
+        return graphs.alone(*question, answer, sorted(facts))
+
+    def tested(facts: tuple[Edge, ...]) -> EvidenceTest:
+        return EvidenceTest(len(facts), without(frozenset(facts)), alone(frozenset(facts)))
+
     few = {kind: evidence.few_paths(kind) for kind in KINDS}
     return Measured(
         *question,
         answer,
         right=explanation.answer.known or explanation.answer.held_out != "",
         known=explanation.answer.known,
-        before=asking.without(()),
-        isolated=asking.without(edges_at(graphs.graph, question[0])),
+        before=without(frozenset()),
+        isolated=without(frozenset(edges_at(graphs.graph, question[0]))),
         full_facts=len(evidence.full),
         paths=len(evidence.walks),
         kept_share=sum(walk.share for walk in evidence.walks),
-        evidence={kind: asking.tested(evidence.facts(kind)) for kind in KINDS},
-        few_paths={kind: asking.without(facts) for kind, facts in few.items()},
+        evidence={kind: tested(evidence.facts(kind)) for kind in KINDS},
+        few_paths={kind: without(frozenset(facts)) for kind, facts in few.items()},
         few_facts={kind: len(facts) for kind, facts in few.items()},
-        curve=tuple(asking.tested(evidence.facts("explanation", paths)) for paths in CURVE),
+        curve=tuple(tested(evidence.facts("explanation", paths)) for paths in CURVE),
     )
 
 

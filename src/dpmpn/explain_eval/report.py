@@ -37,23 +37,13 @@ def measure_explanations(
 ) -> dict[str, Any]:
     """How necessary and how sufficient the facts of explanations are, against random ones and shortest paths."""
     started = time.perf_counter()
-    tested = measure_predictions(
-        reasoner,
-        split,
-        sample,
-        seed,
-        answers=answers,
-        most_paths=kept_paths,
-        enough=kept_share,
-        progress=progress,
-    )
+    options: dict[str, Any] = {"answers": answers, "kept_paths": kept_paths, "kept_share": kept_share}
+    tested = measure_predictions(reasoner, split, sample, seed, **options, progress=progress)
     return {
         "dataset": reasoner.dataset.name,
         "split": split,
         "seed": seed,
-        "answers": answers,
-        "kept_paths": kept_paths,
-        "kept_share": kept_share,
+        **options,
         **summarise(tested),
         "seconds": time.perf_counter() - started,
     }
