@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from dpmpn.render.colours import ANSWER, EARLY, FAINT_TEXT, HEAD, LINE, LITTLE, OUTLINE, node_colour
+from dpmpn.render.colours import ANSWER, EARLY, FAINT_TEXT, HEAD, LINE, LITTLE, node_colour
 from dpmpn.render.markup import (
     FONTS,
     broken,
+    circle,
     element,
     number,
     polygon,
@@ -42,7 +43,7 @@ def compose(
     """The whole SVG: the question, what is said about its answer, the halves, what keys on lines mean, the legend."""
     parts: list[str] = []
     y = _heading(parts, asked, about_answer)
-    beginning = _MARGIN + left.panel.width + _BETWEEN
+    beginning = _MARGIN + left.panel.layout.width + _BETWEEN
     lowest = max(_half(parts, left, _MARGIN, y), _half(parts, right, beginning, y))
     ruler = number(beginning - _BETWEEN / 2)
     parts.append(element("path", d=f"M{ruler},{number(y)}V{number(lowest)}", stroke="#d5d5d5"))
@@ -83,8 +84,8 @@ def _half(parts: list[str], half: Half, x: float, y: float) -> float:
     """Add a half; where it ends."""
     place = f"translate({number(x)},{number(y)})"
     parts.append(element("g", "\n" + half.panel.svg + "\n", transform=place))
-    y += half.panel.height + 4
-    for line in broken(half.caption, half.panel.width, 3, _PLAIN):
+    y += half.panel.layout.height + 4
+    for line in broken(half.caption, half.panel.layout.width, 3, _PLAIN):
         y += _PLAIN * 1.35
         parts.append(text_line(line, x, y, _PLAIN))
     return y + 6
@@ -122,15 +123,7 @@ def _keys(keys: Sequence[tuple[str, str]], width: float) -> tuple[str, float]:
 
 
 def _disc(radius: float, colour: str) -> Callable[[float, float], str]:
-    return lambda x, y: element(
-        "circle",
-        cx=x + radius,
-        cy=y,
-        r=radius,
-        fill=colour,
-        stroke=OUTLINE,
-        stroke_width=1.6 if radius > 10 else 0.9,
-    )
+    return lambda x, y: circle(x + radius, y, radius, colour, 1.6 if radius > 10 else 0.9)
 
 
 def _scale(x: float, y: float) -> str:

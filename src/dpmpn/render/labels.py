@@ -78,14 +78,14 @@ class Placer:
 
     def take(self, *boxes: Box) -> None:
         """Keep boxes free of labels."""
-        self._taken = np.concatenate([self._taken, [_corners(box) for box in boxes]])
+        self._taken = np.concatenate([self._taken, boxes])
 
     def place(self, candidates: Sequence[tuple[Box, float]], own: int = -1, spared: int = 0) -> Box | None:
         """Take the best of some boxes with their costs that are free, if any is.
 
         A label may lie on lines at a cost, on its `own` at none, and on the first `spared` not at all.
         """
-        free = self._are_free(np.array([_corners(box) for box, _ in candidates]))
+        free = self._are_free(np.array([box for box, _ in candidates]))
         best, least = None, float("inf")
         for box, cost in (candidates[at] for at in np.flatnonzero(free).tolist()):
             if cost >= least:
@@ -114,7 +114,7 @@ class Placer:
 
     def _under(self, box: Box, own: int) -> tuple[np.ndarray, np.ndarray]:
         """The lines but for its own that a box lies on or touches, and which of their points it covers."""
-        left, top, right, bottom = _corners(box)
+        left, top, right, bottom = box
         near = (self._low < (right, bottom)).all(1) & (self._high > (left, top)).all(1)
         lines = np.flatnonzero(near)
         lines = lines[lines != own]
@@ -133,10 +133,6 @@ class Placer:
         beyond = [np.maximum(covered.mean(1) - _MOST_COVERED, 0) for covered in (after, before)]
         hidden = (beyond[0] - beyond[1]) / (1 - _MOST_COVERED)
         return float((_OVER_LINE * crossing + _HIDDEN * hidden).sum())
-
-
-def _corners(box: Box) -> tuple[float, float, float, float]:
-    return box.left, box.top, box.right, box.bottom
 
 
 def place_node_labels(

@@ -11,7 +11,9 @@ from dpmpn.render.labels import EDGE_SIZE, NODE_SIZE, edge_lines, node_lines, si
 from dpmpn.render.shapes import LOOP_ROOM, Bundle, Disc, Label, Layout, bundled
 
 END_RADIUS = 13.0  # of the head and the answer
-MOST_OTHERS = 300  # nodes besides the pruned subgraph's: more are not told apart, and each pair takes time
+MOST_OTHERS = (
+    300  # nodes besides the pruned subgraph's: more cannot be distinguished, and each pair takes time
+)
 Room = tuple[float, float, float, float]  # the middle of a box, and half its width and height
 _SMALL, _LARGE = 3.0, 8.5  # of the others, from no attention to the most
 
@@ -99,7 +101,7 @@ def lay_out_full(
 
 
 def _shown(full: Subgraph, known: Mapping[str, object]) -> list[int]:
-    """Places of the nodes that are drawn: the known ones and the strongest others."""
+    """Indices of the nodes that are drawn: the known ones and the strongest others."""
     others = [at for at, node in enumerate(full.nodes) if node.name not in known]
     if len(others) > MOST_OTHERS:
         others.sort(key=lambda at: (-round(gained(full.nodes[at])[0], 9), at))
@@ -108,10 +110,10 @@ def _shown(full: Subgraph, known: Mapping[str, object]) -> list[int]:
 
 
 def _exchanges(full: Subgraph, shown: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of the edges between shown nodes, as places among these, and what flowed along each."""
-    place = np.full(len(full.nodes), -1)
-    place[shown] = np.arange(len(shown))
-    ends = place[np.array([(e.source, e.target) for e in full.edges], int).reshape(-1, 2)]
+    """The ends of the edges between shown nodes, as indices among these, and what flowed along each."""
+    index = np.full(len(full.nodes), -1)
+    index[shown] = np.arange(len(shown))
+    ends = index[np.array([(e.source, e.target) for e in full.edges], int).reshape(-1, 2)]
     between = (ends >= 0).all(1)
     flows = np.array([sum(e.flow) for e in full.edges])
     return ends[between], flows[between]
@@ -141,8 +143,8 @@ def _rooms(
         x, y = places[node.name]
         off_x, off_y = 0.0, disc.radius + 2 + high / 2
         if at in labels:
-            box = labels[at].box
-            off_x, off_y = (box.left + box.right) / 2 - disc.x, (box.top + box.bottom) / 2 - disc.y
+            middle = labels[at].box.middle
+            off_x, off_y = middle[0] - disc.x, middle[1] - disc.y
         x = min(max(x + off_x, wide / 2 + 2), width - wide / 2 - 2)
         rooms.append((x, y + off_y, wide / 2 + 4, high / 2 + 2))
     return rooms
@@ -150,16 +152,11 @@ def _rooms(
 
 def _line_rooms(labels: Sequence[Label], shrunk: float) -> list[Room]:
     """Boxes for the labels of lines, where these lie when the field is narrower."""
-    boxes = [label.box for label in labels]
-    return [
-        (
-            (box.left + box.right) / 2 * shrunk,
-            (box.top + box.bottom) / 2,
-            (box.right - box.left) / 2 + 1,
-            (box.bottom - box.top) / 2 + 1,
-        )
-        for box in boxes
-    ]
+    rooms = []
+    for left, top, right, bottom in (label.box for label in labels):
+        x, y = (left + right) / 2 * shrunk, (top + bottom) / 2
+        rooms.append((x, y, (right - left) / 2 + 1, (bottom - top) / 2 + 1))
+    return rooms
 
 
 def index_of(subgraph: Subgraph, name: str) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from xml.sax.saxutils import escape, quoteattr
 
-from dpmpn.render.colours import TEXT
+from dpmpn.render.colours import OUTLINE, TEXT
 from dpmpn.render.shapes import LINE_HEIGHT, Label
 
 FONTS = "'DejaVu Sans', Verdana, sans-serif"
@@ -76,18 +76,10 @@ def text_line(
 
 def label_text(label: Label, colour: str = TEXT) -> str:
     """The lines of a label in the middle of its box."""
-    x, step = (label.box.left + label.box.right) / 2, label.size * LINE_HEIGHT
+    (x, _), step = label.box.middle, label.size * LINE_HEIGHT
+    first = label.box.top + label.size * 0.93
     return "".join(
-        text_line(
-            line,
-            x,
-            label.box.top + step * at + label.size * 0.93,
-            label.size,
-            "middle",
-            label.bold,
-            colour,
-            True,
-        )
+        text_line(line, x, first + step * at, label.size, "middle", label.bold, colour, halo=True)
         for at, line in enumerate(label.lines)
     )
 
@@ -97,6 +89,11 @@ def polygon(points: Iterable[Sequence[float]], **attributes: str | float) -> str
     return element(
         "polygon", "", points=" ".join(f"{number(x)},{number(y)}" for x, y in points), **attributes
     )
+
+
+def circle(x: float, y: float, radius: float, fill: str, outline: float) -> str:
+    """A disc whose outline is so thick."""
+    return element("circle", cx=x, cy=y, r=radius, fill=fill, stroke=OUTLINE, stroke_width=outline)
 
 
 def readable(text: str) -> str:

@@ -12,21 +12,19 @@ from dpmpn.render.colours import (
     FAINT_TEXT,
     HEAD,
     LINE,
-    OUTLINE,
     TEXT,
     gained,
     node_colour,
     strengths,
 )
 from dpmpn.render.labels import Placer, edge_lines, place_edge_labels, place_node_labels
-from dpmpn.render.markup import element, label_text, number, polygon, text_width, title
+from dpmpn.render.markup import circle, element, label_text, number, polygon, text_width, title
 from dpmpn.render.names import with_identifier
 from dpmpn.render.shapes import (
     LINE_HEIGHT,
     Box,
     Bundle,
     Course,
-    Disc,
     Label,
     Layout,
     arrow,
@@ -43,14 +41,16 @@ class Panel:
     """The drawing of a subgraph: a group to be put into an SVG, and what is on it."""
 
     svg: str
-    width: float
-    height: float
-    shown_nodes: int
-    shown_edges: int
-    node_labels: Mapping[int, Label]  # by place among the nodes
-    edge_labels: Mapping[int, Label]  # by place among the lines
+    layout: Layout
     lines: tuple[Bundle, ...]
+    node_labels: Mapping[int, Label]  # by index of the node
+    edge_labels: Mapping[int, Label]  # by index of the line
     crowded: int  # labels of lines that lie on other lines too
+
+    @property
+    def shown_edges(self) -> int:
+        """How many of the edges are drawn."""
+        return sum(len(line.edges) for line in self.lines)
 
 
 def draw_subgraph(
@@ -87,36 +87,21 @@ def draw_subgraph(
         _line(subgraph, line, curve, part, stands_out.has(line))
         for line, curve, part in zip(lines, courses, parts_of_heaviest.tolist(), strict=True)
     ]
+    colours = FAINT_TEXT, TEXT
     parts = [
         *reversed(drawn),  # the heaviest on top
         *_discs(subgraph, layout, strong),
         *(
-            element("g", _on_ground(label, FAINT_TEXT), class_="edge-label", data_edges=_places(lines[at]))
+            element("g", _on_ground(label, FAINT_TEXT), class_="edge-label", data_edges=_indices(lines[at]))
             for at, label in edge_labels.items()
         ),
         *(
-            element(
-                "g",
-                _on_ground(label, TEXT if strong[at] else FAINT_TEXT),
-                class_="node-label",
-                data_node=str(at),
-            )
+            element("g", _on_ground(label, colours[strong[at]]), class_="node-label", data_node=str(at))
             for at, label in node_labels.items()
         ),
     ]
-    shown = sum(len(line.edges) for line in lines)
     crowded = sum(placer.is_on_others(label.box, at) for at, label in edge_labels.items())
-    return Panel(
-        "\n".join(parts),
-        layout.width,
-        layout.height,
-        len(layout.discs),
-        shown,
-        node_labels,
-        edge_labels,
-        lines,
-        crowded,
-    )
+    return Panel("\n".join(parts), layout, lines, node_labels, edge_labels, crowded)
 
 
 class _Kept:
@@ -147,14 +132,12 @@ def _chosen(lines: Sequence[Bundle], stands_out: _Kept, most: int) -> tuple[Bund
 
 def _on_ground(label: Label, colour: str) -> str:
     """Text on a white ground that interrupts lines: struck through it could not be read."""
-    middle, step = (label.box.left + label.box.right) / 2, label.size * LINE_HEIGHT
+    (middle, _), step = label.box.middle, label.size * LINE_HEIGHT
+    white: dict[str, str | float] = {"height": step, "fill": "#ffffff", "opacity": "0.8"}
     grounds = []
     for at, line in enumerate(label.lines):
         width, top = text_width(line, label.size, label.bold) + 4, label.box.top + at * step
-        ground = element(
-            "rect", x=middle - width / 2, y=top, width=width, height=step, fill="#ffffff", opacity="0.8"
-        )
-        grounds.append(ground)
+        grounds.append(element("rect", "", x=middle - width / 2, y=top, width=width, **white))
     return "".join(grounds) + label_text(label, colour)
 
 
@@ -164,26 +147,20 @@ def _line(subgraph: Subgraph, line: Bundle, curve: Course, part: float, is_stron
     colour = LINE if is_strong else FAINT_LINE
     points = [curve.start, curve.control, curve.end]
     (x0, y0), (x1, y1), (x2, y2) = ((number(x), number(y)) for x, y in points)
+    curved = f"M{x0},{y0}Q{x1},{y1} {x2},{y2}"
     parts = [
         title("; ".join(_fact_title(subgraph, subgraph.edges[at]) for at in line.edges)),
-        element(
-            "path",
-            class_="line",
-            d=f"M{x0},{y0}Q{x1},{y1} {x2},{y2}",
-            fill="none",
-            stroke=colour,
-            stroke_width=width,
-        ),
+        element("path", class_="line", d=curved, fill="none", stroke=colour, stroke_width=width),
     ]
     size = 5.0 + width
     for present, at_end in ((line.forward, True), (line.backward and not line.is_loop, False)):
         if present:
             parts.append(polygon(arrow(curve, at_end, size), class_="arrow", fill=colour))
     opacity = f"{(0.45 if is_strong else 0.25) + 0.5 * part**0.5:.2f}"
-    return element("g", "".join(parts), class_="edge", data_edges=_places(line), opacity=opacity)
+    return element("g", "".join(parts), class_="edge", data_edges=_indices(line), opacity=opacity)
 
 
-def _places(line: Bundle) -> str:
+def _indices(line: Bundle) -> str:
     return " ".join(map(str, line.edges))
 
 
@@ -204,20 +181,9 @@ def _disc(subgraph: Subgraph, layout: Layout, at: int, strength: float) -> str:
     peak, when = gained(node)
     colour = HEAD if at == layout.head else ANSWER if at == layout.answer else node_colour(strength, when)
     role = "head: " if at == layout.head else "answer: " if at == layout.answer else ""
-    shapes = element(
-        "circle",
-        cx=disc.x,
-        cy=disc.y,
-        r=disc.radius,
-        fill=colour,
-        stroke=OUTLINE,
-        stroke_width=_outline(disc),
-    )
+    outline = 1.6 if disc.radius > 10 else 0.9 if disc.radius > 5 else 0.6
+    shapes = circle(*disc, colour, outline)
     if at == layout.head == layout.answer:
         shapes += element("circle", cx=disc.x, cy=disc.y, r=disc.radius * 0.55, fill=ANSWER)
     about = title(f"{role}{with_identifier(node)}; attention at most {peak:.1%}")
     return element("g", about + shapes, class_="node", data_node=str(at))
-
-
-def _outline(disc: Disc) -> float:
-    return 1.6 if disc.radius > 10 else 0.9 if disc.radius > 5 else 0.6

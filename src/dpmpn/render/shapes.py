@@ -3,6 +3,7 @@
 import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,19 +11,11 @@ from dpmpn.explain.subgraph import Subgraph
 
 LINE_HEIGHT = 1.18  # of text, in sizes of its letters
 LOOP_ROOM = 14.0  # that a line from a node to itself takes above its disc
-_BENDS = (
-    0.0,
-    0.08,
-    -0.08,
-    0.16,
-    -0.16,
-    0.24,
-    -0.24,
-)  # parts of its length by which a line leaves the straight
+# Parts of its length by which a line leaves the straight.
+_BENDS = (0.0, 0.08, -0.08, 0.16, -0.16, 0.24, -0.24)
 
 
-@dataclass(frozen=True)
-class Disc:
+class Disc(NamedTuple):
     """The place and size of a node."""
 
     x: float
@@ -42,8 +35,7 @@ class Layout:
     most_attention: float  # of the others: sizes and colours go by the part of it
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(NamedTuple):
     """A rectangle by its corners."""
 
     left: float
@@ -56,18 +48,10 @@ class Box:
         """The box with this middle."""
         return cls(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
 
-    def overlaps(self, other: "Box") -> bool:
-        """Whether two boxes share more than an edge."""
-        return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
-        )
-
-    def is_inside(self, width: float, height: float) -> bool:
-        """Whether it lies within a field."""
-        return self.left >= 0 and self.top >= 0 and self.right <= width and self.bottom <= height
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Its middle."""
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
 
 
 @dataclass(frozen=True)
@@ -90,7 +74,7 @@ class Bundle:
     weight: float  # the sum of theirs
     relations: tuple[
         tuple[str, bool, bool], ...
-    ]  # label, whether a fact goes from source to target, and back
+    ]  # label; whether a fact goes from source to target; and back
 
     @property
     def forward(self) -> bool:

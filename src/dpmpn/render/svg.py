@@ -75,11 +75,10 @@ def _draw_pruned(
 
 def _full_caption(full: Subgraph, panel: Panel) -> str:
     """What there is, and how much of it is drawn: the pruned part and the strongest besides."""
+    n_nodes = len(panel.layout.discs)
     caption = f"full subgraph: {counted(len(full.nodes), 'node')}, {counted(len(full.edges), 'edge')}"
-    if panel.shown_nodes < len(full.nodes):
-        return (
-            f"{caption}; {counted(panel.shown_nodes, 'node')} and {counted(panel.shown_edges, 'edge')} shown"
-        )
+    if n_nodes < len(full.nodes):
+        return f"{caption}; {counted(n_nodes, 'node')} and {counted(panel.shown_edges, 'edge')} shown"
     return caption + (f"; {panel.shown_edges:,} shown" if panel.shown_edges < len(full.edges) else "")
 
 
