@@ -5,7 +5,7 @@ Beside the table `answers.csv` lies, until that is finished, the folder `answers
 request.json              what the parts were made from; parts of another request are never mixed in
 00000000-<sha256>.parquet the parts in order; one whose content is not that of its name is made again
 finished.json             size and SHA-256 of the finished table, written just before it takes its place
-lock                      held by the process that works here
+.lock                     held by the process that works here
 """
 
 import hashlib
@@ -15,19 +15,19 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import polars as pl
-from filelock import FileLock, Timeout
 
 from dpmpn.ask.tables import check_out, write_table
 from dpmpn.errors import RunError
 from dpmpn.files import read_json, sha256_of, sync, write_json, write_whole
+from dpmpn.train.lock import holding
 
-_REQUEST, _FINISHED, _LOCK = "request.json", "finished.json", "lock"
+_REQUEST, _FINISHED = "request.json", "finished.json"
 _PARTS = "[0-9]*.parquet"
 _SHOWN_VALUE = 40  # characters
 _SHOWN_CHANGES = 4
@@ -43,8 +43,13 @@ class Parts:
         self.folder = _folder_of(self.out)
         self._removed = _removed_of(self.out)
         self._paths: list[Path] = []
-        self._lock = self._locked()
+        self._held = ExitStack()
         try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise RunError(f"{self.folder} cannot be made: {error.strerror}; choose another --out") from error
+        try:
+            self._held.enter_context(holding(self.folder))
             if self.out.exists() and not self._is_placed():
                 raise _taken(self.out)
             self._claim(json.loads(json.dumps(dict(request))))
@@ -104,7 +109,7 @@ class Parts:
 
     def close(self) -> None:
         """Let others work here."""
-        self._lock.release()
+        self._held.close()
 
     @contextmanager
     def _kept(self) -> Iterator[None]:
@@ -116,22 +121,6 @@ class Parts:
                 raise
             advice = "what was done is kept: make room, and the same command goes on"
             raise RunError(f"{error}; {advice}") from error
-
-    def _locked(self) -> FileLock:
-        try:
-            self.folder.mkdir(exist_ok=True)
-        except OSError as error:
-            raise RunError(f"{self.folder} cannot be made: {error.strerror}; choose another --out") from error
-        lock = FileLock(self.folder / _LOCK)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout as error:
-            raise RunError(
-                f"another process is working on {self.out}; wait until it ends or choose another --out"
-            ) from error
-        except OSError as error:
-            raise RunError(f"{self.folder} cannot be used: {error.strerror}; choose another --out") from error
-        return lock
 
     def _is_placed(self) -> bool:
         """Whether the table is finished, and only the folder was left by a kill."""
@@ -146,8 +135,8 @@ class Parts:
         """Take a new folder, or one that the same request made."""
         path = self.folder / _REQUEST
         if not path.exists():
-            # Locking leaves nothing but the lock, and a kill nothing but the file that was being written.
-            strange = [p for p in self.folder.iterdir() if p.name != _LOCK and not p.name.startswith(".")]
+            # The lock and what a kill left half written have names with a dot.
+            strange = [p for p in self.folder.iterdir() if not p.name.startswith(".")]
             if strange:
                 raise RunError(f"{self.folder} holds {strange[0].name}, which is not ours; remove the folder")
             with self._kept():

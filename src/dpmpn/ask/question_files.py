@@ -11,7 +11,7 @@ import polars as pl
 
 from dpmpn.data.sources.columns import no_text
 from dpmpn.data.sources.lines import LONGEST_LINE, encoding_problem, short, text_chunks
-from dpmpn.data.sources.parquet import check_name
+from dpmpn.data.sources.parquet import check_name, count_rows, table_errors, table_slices
 from dpmpn.data.sources.unpack import check_file, open_unpacked
 from dpmpn.errors import DataError
 
@@ -260,21 +260,16 @@ def _json_value(value: Any, dtype: Any) -> Any:
 def _parquet_frames(path: Path) -> Iterator[pl.DataFrame]:
     check_file(path)
     check_name(path)
-    try:
+    with table_errors(path):
         table = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         schema = table.collect_schema()
-        _check_columns(path, schema.names())
-        texts = list(_own_names(schema.names()))
-        for name, dtype in schema.items():
-            if dtype in (pl.Binary, pl.Object) or (name in texts and dtype.is_nested()):
-                raise DataError(f"{path}: column '{name}' holds {dtype}; give texts or numbers")
-        table = table.with_columns(pl.col(texts).cast(pl.String))
-        n_rows = int(table.select(pl.len()).collect().item())
-        for start in range(0, n_rows, _ROWS):
-            frame = table.slice(start, _ROWS).collect()
-            yield frame.insert_column(
-                0, pl.int_range(start + 1, start + 1 + len(frame), eager=True).alias("place")
-            )
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        reason = str(error).split("\n", 1)[0]
-        raise DataError(f"{path}: cannot be read ({reason}); write the file again") from error
+        n_rows = count_rows(path, table)
+    _check_columns(path, schema.names())
+    texts = list(_own_names(schema.names()))
+    for name, dtype in schema.items():
+        if dtype in (pl.Binary, pl.Object) or (name in texts and dtype.is_nested()):
+            raise DataError(f"{path}: column '{name}' holds {dtype}; give texts or numbers")
+    first = 1
+    for frame in table_slices(path, table.with_columns(pl.col(texts).cast(pl.String)), n_rows):
+        yield frame.with_row_index("place", first).cast({"place": pl.Int64})
+        first += len(frame)
