@@ -31,8 +31,8 @@ class Levels:
 
     def advance(self) -> np.ndarray:
         """The entities one fact farther away, ascending; none when all that can be met were."""
-        found = self._heads() if self._through_all else tails_of(self._graph, self.level)
-        self.level = np.unique(found[~self.met[found]])
+        next_to = self._heads() if self._through_all else tails_of(self._graph, self.level)
+        self.level = np.unique(next_to[~self.met[next_to]])
         self.met[self.level] = True
         self.depth += 1
         return self.level

@@ -6,12 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmpn.engine.trace import Choice, ReasoningTrace, TraceStep
+from dpmpn.engine.trace import Choice, ReasoningTrace
 
 
 @dataclass(frozen=True, eq=False)
 class StepFlow:
-    """The edges of one step of a query; heads and tails are places among the query's nodes."""
+    """The edges of one step of a query; heads and tails are indices among the query's nodes."""
 
     head: np.ndarray
     relation: np.ndarray  # ids of the graph; its self-loop stands for attention that waited
@@ -23,7 +23,7 @@ class StepFlow:
 class QueryFlow:
     """What the steps of one query did."""
 
-    head: int  # place of the query's head among the nodes
+    head: int  # index of the query's head among the nodes
     nodes: np.ndarray  # entities that were ever scanned, ascending
     attention: np.ndarray  # (steps + 1) x nodes: a^0 ... a^T
     score: np.ndarray  # (steps + 1) x nodes: what the horizons chose by
@@ -45,14 +45,22 @@ class QueryFlow:
         attended_from, attended_to = np.zeros((2, n_steps, len(nodes)), bool)
         steps = []
         for t, (step, slot) in enumerate(zip(trace.steps, slots, strict=True)):
-            places = np.searchsorted(nodes, step.slot_node[slot])
-            attention[t + 1, places] = step.slot_attention[slot]
-            score[t + 1, places] = step.slot_score[slot]
-            attended_to[t, places] = step.attended_to[slot]
+            index = np.searchsorted(nodes, step.slot_node[slot])
+            attention[t + 1, index] = step.slot_attention[slot]
+            score[t + 1, index] = step.slot_score[slot]
+            attended_to[t, index] = step.attended_to[slot]
             senders = slice(*np.searchsorted(step.from_query, [query, query + 1]))
-            attended_from[t, np.searchsorted(nodes, step.from_node[senders])] = step.attended_from[senders]
-            tails = places[step.edge_slot[_edges(step, senders)] - slot.start]
-            steps.append(_step_flow(step, senders, nodes, tails))
+            sending = np.searchsorted(nodes, step.from_node[senders])
+            attended_from[t, sending] = step.attended_from[senders]
+            edges = slice(step.edge_offsets[senders.start], step.edge_offsets[senders.stop])
+            steps.append(
+                StepFlow(
+                    np.repeat(sending, np.diff(step.edge_offsets[senders.start : senders.stop + 1])),
+                    step.edge_relation[edges],
+                    index[step.edge_slot[edges] - slot.start],
+                    step.flow[edges].astype(np.float64),
+                )
+            )
         choices = tuple(step.choice and step.choice.of(query) for step in trace.steps)
         return cls(head, nodes, attention, score, attended_from, attended_to, tuple(steps), choices)
 
@@ -67,26 +75,11 @@ class QueryFlow:
         return at if at < len(self.nodes) and self.nodes[at] == entity else -1
 
 
-def _edges(step: TraceStep, senders: slice) -> slice:
-    return slice(step.edge_offsets[senders.start], step.edge_offsets[senders.stop])
-
-
-def _step_flow(step: TraceStep, senders: slice, nodes: np.ndarray, tails: np.ndarray) -> StepFlow:
-    counts = np.diff(step.edge_offsets[senders.start : senders.stop + 1])
-    edges = _edges(step, senders)
-    return StepFlow(
-        np.repeat(np.searchsorted(nodes, step.from_node[senders]), counts),
-        step.edge_relation[edges],
-        tails,
-        step.flow[edges].astype(np.float64),
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class EdgesInTime:
     """Some edges of a query, each once and sorted by head, relation and tail, with what is theirs at each step."""
 
-    head: np.ndarray  # places among the query's nodes
+    head: np.ndarray  # indices among the query's nodes
     relation: np.ndarray
     tail: np.ndarray
     flow: np.ndarray  # edges x steps
@@ -103,19 +96,19 @@ class AnswerFlow:
     """
 
     query: QueryFlow
-    answer: int  # place among the nodes, -1 if it was never scanned
+    answer: int  # index among the nodes, -1 if it was never scanned
 
     @classmethod
     def to(cls, query: QueryFlow, entity: int) -> "AnswerFlow":
         """The flow to an entity."""
         return cls(query, query.index(entity))
 
-    @cached_property
+    @property
     def shares(self) -> tuple[np.ndarray, ...]:
         """For each step, the part of the answer's attention that came along each of its edges."""
         return self._parts[0]
 
-    @cached_property
+    @property
     def at(self) -> np.ndarray:
         """The part of the answer's attention that was at each node at each time: (steps + 1) x nodes."""
         return self._parts[1]
@@ -136,29 +129,19 @@ class AnswerFlow:
         return tuple(reversed(shares)), at
 
     def edges(self, chosen: Sequence[np.ndarray]) -> EdgesInTime:
-        """Put together what some edges of each step, by their places, brought over time."""
-        steps = list(zip(self.query.steps, self.shares, chosen, strict=True))
-        time = np.repeat(np.arange(len(steps)), [len(places) for places in chosen])
-        head, relation, tail, flow, share = (
-            np.concatenate(columns)
-            for columns in zip(
-                *(
-                    (
-                        step.head[at],
-                        step.relation[at].astype(np.int64),
-                        step.tail[at],
-                        step.flow[at],
-                        share[at],
-                    )
-                    for step, share, at in steps
-                ),
-                strict=True,
-            )
+        """Put together what some edges of each step, by their indices, brought over time."""
+        steps, n_nodes = list(zip(self.query.steps, chosen, strict=True)), len(self.query.nodes)
+        head, relation, tail, flow = (
+            np.concatenate([getattr(step, column)[at] for step, at in steps])
+            for column in ("head", "relation", "tail", "flow")
         )
-        n_nodes, n_relations = len(self.query.nodes), int(relation.max(initial=0)) + 1
-        key, place = np.unique((head * n_relations + relation) * n_nodes + tail, return_inverse=True)
+        share = np.concatenate([share[at] for share, at in zip(self.shares, chosen, strict=True)])
+        time = np.repeat(np.arange(len(steps)), [len(at) for at in chosen])
+        n_relations = int(relation.max(initial=0)) + 1
+        keys = (head * n_relations + relation.astype(np.int64)) * n_nodes + tail
+        key, index = np.unique(keys, return_inverse=True)
         over_time = np.zeros((2, len(key), len(steps)))
-        over_time[:, place, time] = flow, share
+        over_time[:, index, time] = flow, share
         rest, tails = np.divmod(key, n_nodes)
         return EdgesInTime(*np.divmod(rest, n_relations), tails, *over_time)
 

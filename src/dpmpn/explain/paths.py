@@ -125,10 +125,10 @@ def strongest_walks(flow: AnswerFlow, most: int, enough: float = 1.0) -> list[Wa
     edges = flow.edges([np.flatnonzero(share > _NEGLIGIBLE) for share in flow.shares])
     there = flow.at[:-1, edges.head].T
     passing = np.divide(edges.share, there, out=np.zeros_like(there), where=edges.share > 0)
-    _, places = np.unique(
+    _, index = np.unique(
         np.concatenate([[flow.query.head, flow.answer], edges.head, edges.tail]), return_inverse=True
     )
-    start, end, (heads, tails) = int(places[0]), int(places[1]), np.split(places[2:], 2)
+    start, end, (heads, tails) = int(index[0]), int(index[1]), np.split(index[2:], 2)
     entities = flow.query.nodes
     triples = np.stack([entities[edges.head], edges.relation, entities[edges.tail]], 1)
     carrying = _Carrying(heads, tails, passing, triples)

@@ -58,7 +58,7 @@ class Rivals:
             entity: grouped_walks(head, strongest_walks(parts, _LOOKED_AT, _ENOUGH))[:1]
             for entity, parts in self._parts.items()
         }
-        self._chains = {entity: found[0][0] for entity, found in self._groups.items() if found}
+        self._chains = {entity: groups[0][0] for entity, groups in self._groups.items() if groups}
 
     def strongest_path(self, entity: int) -> PathGroup | None:
         """The strongest path to one of them; None where all of them are too weak to follow."""
@@ -72,21 +72,21 @@ class Rivals:
         """
         chain = self._chains[self._candidate]
         shares = [self._shares(self._candidate, *ends) for ends in pairwise(chain)]
-        place, _, theirs = self._parting()
-        if place == len(shares):
+        fork, _, theirs = self._parting()
+        if fork == len(shares):
             return _ascending(shares)
-        both = shares[place] * self._shares(self._first, chain[place], theirs)
-        return _ascending([*shares[:place], both, *shares[place + 1 :]]) or _ascending(shares)
+        both = shares[fork] * self._shares(self._first, chain[fork], theirs)
+        return _ascending([*shares[:fork], both, *shares[fork + 1 :]]) or _ascending(shares)
 
     def parted(self) -> Fork | None:
         """What was sent each way where the two strongest paths part, in the step that matters for the candidate."""
         if len(self._chains) < 2 or self._steps is None:
             return None
-        place, ours, theirs = self._parting()
-        at = self._chains[self._candidate][place]
+        fork, ours, theirs = self._parting()
+        at = self._chains[self._candidate][fork]
         # Where the candidate is on the way to the first answer, what counts is when it sent that on.
-        on_the_way = place == len(self._steps)
-        t = int(np.argmax(self._shares(self._first, at, theirs))) if on_the_way else self._steps[place]
+        on_the_way = fork == len(self._steps)
+        t = int(np.argmax(self._shares(self._first, at, theirs))) if on_the_way else self._steps[fork]
         sent = self._sent(at, t)
         return self._fork(at, t, (ours, sent.get(ours, 0.0)), (theirs, sent.get(theirs, 0.0)))
 
@@ -115,7 +115,7 @@ class Rivals:
         return int(np.argmax(shares)) if shares.any() else None
 
     def _parting(self) -> tuple[int, int, int]:
-        """The place at which the two chains part, and how each goes on: where one ends, by waiting there."""
+        """The index at which the two chains part, and how each goes on: where one ends, by waiting there."""
         ours, theirs = self._chains[self._candidate], self._chains[self._first]
         same = 0
         while ours[same + 1 : same + 2] == theirs[same + 1 : same + 2]:
@@ -125,8 +125,8 @@ class Rivals:
     def peak(self, most: int) -> Peak | None:
         """When after a step the candidate had more attention than after the last one, and where it went from there."""
         flow = self._flow
-        place = flow.index(self._candidate)
-        attention = flow.attention[1:, place]
+        candidate = flow.index(self._candidate)
+        attention = flow.attention[1:, candidate]
         t = int(np.argmax(attention)) + 1
         if t == len(flow.steps) or attention[t - 1] <= attention[-1]:
             return None
@@ -136,7 +136,7 @@ class Rivals:
         return Peak(
             t,
             float(attention[t - 1]),
-            bool(flow.attended_from[t, place]),
+            bool(flow.attended_from[t, candidate]),
             tuple(rival(self._graph, entity, sent[entity]) for entity in strongest if sent[entity] > 0),
         )
 
@@ -155,8 +155,8 @@ class Rivals:
         """Where a step sent the attention of a node, as parts of it."""
         step = self._flow.steps[t]
         edges = step.head == self._flow.index(source)
-        targets, place = np.unique(step.tail[edges], return_inverse=True)
-        sent = np.bincount(place.ravel(), step.flow[edges], len(targets))
+        targets, index = np.unique(step.tail[edges], return_inverse=True)
+        sent = np.bincount(index.ravel(), step.flow[edges], len(targets))
         if not sent.sum() > 0:
             return {}
         return dict(zip(self._flow.nodes[targets].tolist(), (sent / sent.sum()).tolist(), strict=True))

@@ -25,7 +25,7 @@ class Node(NamedTuple):
 class Edge(NamedTuple):
     """A fact as attention went along it, in one of its two directions."""
 
-    source: int  # places among the nodes: attention went from source to target
+    source: int  # indices of nodes: attention went from source to target
     target: int
     relation: str  # the fact's, as the file names it
     relation_label: str
@@ -117,10 +117,10 @@ def _subgraph(flow: AnswerFlow, graph: KnowledgeGraph, nodes: np.ndarray, edges:
         _rows(_waited(query, graph.self_loop)[nodes]),
     )
     relations = {relation: _named(graph, relation) for relation in np.unique(edges.relation).tolist()}
-    places = [np.searchsorted(nodes, end).tolist() for end in (edges.head, edges.tail)]
+    ends = [np.searchsorted(nodes, end).tolist() for end in (edges.head, edges.tail)]
     lines = map(
         lambda source, target, relation, flow, share: Edge(source, target, *relations[relation], flow, share),
-        *places,
+        *ends,
         edges.relation.tolist(),
         _rows(edges.flow),
         _rows(edges.share),

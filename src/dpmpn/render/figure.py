@@ -38,11 +38,11 @@ class Half:
 
 
 def compose(
-    asked: str, about_answer: str, left: Half, right: Half, keys: Sequence[tuple[str, str]] | None = None
+    question: str, about_answer: str, left: Half, right: Half, keys: Sequence[tuple[str, str]] | None = None
 ) -> str:
     """The whole SVG: the question, what is said about its answer, the halves, what keys on lines mean, the legend."""
     parts: list[str] = []
-    y = _heading(parts, asked, about_answer)
+    y = _heading(parts, question, about_answer)
     beginning = _MARGIN + left.panel.layout.width + _BETWEEN
     lowest = max(_half(parts, left, _MARGIN, y), _half(parts, right, beginning, y))
     ruler = number(beginning - _BETWEEN / 2)
@@ -57,7 +57,13 @@ def compose(
     return element(
         "svg",
         "\n".join(
-            [title(f"{asked} {about_answer}"), f"<desc>{escape(readable(about))}</desc>", ground, *parts, ""]
+            [
+                title(f"{question} {about_answer}"),
+                f"<desc>{escape(readable(about))}</desc>",
+                ground,
+                *parts,
+                "",
+            ]
         ),
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {number(WIDTH)} {number(height)}",
@@ -68,10 +74,10 @@ def compose(
     )
 
 
-def _heading(parts: list[str], asked: str, about_answer: str) -> float:
+def _heading(parts: list[str], question: str, about_answer: str) -> float:
     """Add the title; where it ends."""
     y = _MARGIN
-    for line in broken(asked, WIDTH - 2 * _MARGIN, 2, _TITLE, bold=True):
+    for line in broken(question, WIDTH - 2 * _MARGIN, 2, _TITLE, bold=True):
         y += _TITLE * 1.3
         parts.append(text_line(line, _MARGIN, y, _TITLE, bold=True))
     for line in broken(about_answer, WIDTH - 2 * _MARGIN, 2, _PLAIN):

@@ -18,7 +18,7 @@ from dpmpn.render.shapes import Layout
 from dpmpn.wording import counted, percent, probability_shown
 
 _FULL_PART = 0.45  # of the width
-FULL_LINES, PRUNED_LINES = 120, 30  # more cannot be told apart
+FULL_LINES, PRUNED_LINES = 120, 30  # more cannot be distinguished
 FULL_LABELS = (40, 12)  # of nodes and lines
 _CROWDED = 0.3  # the part of labels that may lie on other lines before keys are better
 _ROOM = 850.0  # for each node of the full subgraph
