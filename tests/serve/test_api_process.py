@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -59,10 +59,13 @@ def begun(url: str) -> socket.socket:
 
 
 def test_a_killed_server_starts_again_on_its_port_and_sigterm_finishes_a_request(run_dir: Path) -> None:
-    with started(run_dir) as (process, url):
-        before = ask(url)
+    with started(run_dir, "--workers", "2") as (process, url):
+        before, workers = ask(url), _children(process.pid)
         process.send_signal(signal.SIGKILL)
         process.wait()
+        _wait_for(
+            lambda: not any(_is_running(worker) for worker in workers)
+        )  # they end with their supervisor
         with pytest.raises(httpx.ConnectError):
             ask(url)
     with started(run_dir, "--port", url.rpartition(":")[2]) as (process, again):
@@ -81,40 +84,43 @@ def test_a_killed_server_starts_again_on_its_port_and_sigterm_finishes_a_request
         assert process.stdout is not None and process.stdout.read().strip() == "stopped"
 
 
-def test_workers_answer_together_are_replaced_and_end_with_the_first(run_dir: Path) -> None:
-    with started(run_dir, "--workers", "2") as (process, url):
+def test_workers_answer_together_are_replaced_together_and_end_with_the_first(run_dir: Path) -> None:
+    with started(run_dir, "--workers", "3") as (process, url):
         workers = _children(process.pid)
-        assert len(workers) == 2
+        assert len(workers) == 3
         expected = ask(url)
         assert all(ask(url) == expected for _ in range(8))
-        text = httpx.get(f"{url}/metrics").text  # counted over both processes
+        text = httpx.get(f"{url}/metrics").text  # counted over all processes
         assert float(re.search(r'requests_total{route="/api/v1/ask",status="200"} (\S+)', text)[1]) == 9  # type: ignore[index]
+        found = httpx.get(f"{url}/api/v1/entities", params={"q": "father7"}).json()  # with threads of polars
+        assert [each["name"] for each in found] == ["father7"]
         time.sleep(2.1)  # one that dies sooner is not replaced
-        os.kill(workers[0], signal.SIGKILL)
-        until = time.monotonic() + 30
-        while (now := _children(process.pid)) == workers or len(now) < 2:
-            assert time.monotonic() < until and process.poll() is None
-            time.sleep(0.1)
-        assert workers[1] in now and ask(url) == expected
+        for worker in workers[:2]:
+            os.kill(worker, signal.SIGKILL)
+
+        def are_replaced() -> bool:
+            assert process.poll() is None
+            now = _children(process.pid)
+            return len(now) == 3 and not set(now) & set(workers[:2])
+
+        _wait_for(are_replaced)
+        now = _children(process.pid)
+        assert workers[2] in now and ask(url) == expected
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
         assert not any(_is_running(worker) for worker in now)
+        assert process.stdout is not None
+        said = process.stdout.read()
+        assert said.count("ended with code -9; another one is started") == 2 and "Traceback" not in said
 
 
-def test_workers_that_die_together_are_all_replaced(run_dir: Path) -> None:
-    with started(run_dir, "--workers", "3") as (process, url):
-        workers = _children(process.pid)
-        time.sleep(2.1)
-        for worker in workers[:2]:
-            os.kill(worker, signal.SIGKILL)
-        until = time.monotonic() + 30
-        while set(now := _children(process.pid)) & set(workers[:2]) or len(now) < 3:
-            assert time.monotonic() < until and process.poll() is None
-            time.sleep(0.1)
-        assert workers[2] in now and ask(url)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
-        assert process.stdout is not None and "Traceback" not in process.stdout.read()
+def test_a_worker_that_cannot_begin_is_told_once_and_ends_the_command(run_dir: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("no\nlabels\n")
+    command = [sys.executable, "-m", "dpmpn", "serve", str(run_dir), "--port", "0", "--workers", "2"]
+    ended = subprocess.run([*command, "--labels", str(labels)], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2
+    assert ended.stderr.count(str(labels)) == 1 and "Traceback" not in ended.stderr
 
 
 def test_it_says_once_that_it_serves() -> None:
@@ -126,15 +132,11 @@ def test_it_says_once_that_it_serves() -> None:
     assert told == ["serving"]
 
 
-def test_workers_end_when_their_supervisor_is_killed(run_dir: Path) -> None:
-    with started(run_dir, "--workers", "2") as (process, _):
-        workers = _children(process.pid)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        until = time.monotonic() + 15
-        while any(_is_running(worker) for worker in workers):
-            assert time.monotonic() < until
-            time.sleep(0.1)
+def _wait_for(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 def _children(pid: int) -> list[int]:
