@@ -20,7 +20,7 @@ import polars as pl
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.serve.lookups import facts_of
 from dpmpn.serve.names import EntitySearch
-from dpmpn.serve.related import relations_for
+from dpmpn.serve.related import RelationOffers
 
 _LETTERS = np.array(list("eeeeaaaaiiiooonnnrrrsssttllddmkgbvphuczäéšł"))
 _NEEDLES = {
@@ -61,12 +61,12 @@ def main() -> None:
             for kind, texts in _all_needles(graph).items()
         },
     }
-    _, first = _timed(lambda: relations_for(graph))
+    offers, building = _timed(lambda: RelationOffers(graph))
     hubs = np.argsort(-np.diff(graph.offsets), kind="stable")[:5].tolist()
     some = [*hubs, *np.linspace(0, graph.n_entities - 1, 20).astype(int).tolist()]
-    results["relations_for"] = {
-        "first_call": first,
-        **_times([lambda head=head: relations_for(graph, head) for head in some], arguments.rounds),
+    results["relation_offers"] = {
+        "building": building,
+        **_times([lambda head=head: offers.offered(head) for head in some], arguments.rounds),
     }
     results["facts_of"] = {
         "most_facts": facts_of(graph, hubs[0], 0)[1],

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.serve.related import Offered, relations_for
+from dpmpn.serve.related import Offered, RelationOffers
 
 ENTITIES = [f"e{i}" for i in range(8)]
 RELATIONS = ["likes", "owns", "owns_inv", "sees", "visits"]
@@ -38,7 +38,7 @@ def test_offers_are_those_of_head_then_like_then_others(
     facts: list[tuple[int, int, int]], types: list[str | None], add_inverses: bool, head: int
 ) -> None:
     graph = _graph(facts, types, add_inverses)
-    offers = relations_for(graph, head)
+    offers = RelationOffers(graph).offered(head)
     used = {_edge_relation(graph, offer): offer.used for offer in offers}
     assert len(offers) == len(used) == graph.n_relations
     own = _kinds(graph, head)
@@ -61,7 +61,7 @@ def test_offers_are_those_of_head_then_like_then_others(
     for use in ("head", "other"):
         counts = [offer.count for offer in offers if offer.used == use]
         assert counts == sorted(counts, reverse=True)
-    assert relations_for(graph, head) == offers
+    assert RelationOffers(graph).offered(head) == offers
 
 
 @given(FACTS, st.booleans())
@@ -69,7 +69,7 @@ def test_without_a_head_all_come_by_their_facts(
     facts: list[tuple[int, int, int]], add_inverses: bool
 ) -> None:
     graph = _graph(facts, [None] * 8, add_inverses)
-    offers = relations_for(graph)
+    offers = RelationOffers(graph).offered()
     assert {offer.used for offer in offers} == {"other"}
     assert [offer.count for offer in offers] == sorted((offer.count for offer in offers), reverse=True)
     assert len({(offer.relation, offer.inverse) for offer in offers}) == graph.n_relations
@@ -79,8 +79,8 @@ def test_both_directions_are_questions() -> None:
     graph = KnowledgeGraph.from_tuples([("Paris", "capital_of", "France"), ("Lyon", "in", "France")])
     capital, inside = (graph.relation_names.id(name) for name in ("capital_of", "in"))
     paris, france = (graph.entities.id(name) for name in ("Paris", "France"))
-    assert relations_for(graph, paris)[0] == Offered(capital, False, "head", 1)
-    assert relations_for(graph, france)[:2] == [
+    assert RelationOffers(graph).offered(paris)[0] == Offered(capital, False, "head", 1)
+    assert RelationOffers(graph).offered(france)[:2] == [
         Offered(capital, True, "head", 1),
         Offered(inside, True, "head", 1),
     ]
@@ -91,7 +91,7 @@ def test_what_the_most_alike_have_comes_first() -> None:
     facts += [("twin", r, "x") for r in ("p", "q", "s", "of_twin")]
     facts += [("cousin", r, "x") for r in ("p", "of_cousin", "m", "n", "o")]
     graph = KnowledgeGraph.from_tuples(facts)
-    like = [offer for offer in relations_for(graph, graph.entities.id("a")) if offer.used == "like"]
+    like = [offer for offer in RelationOffers(graph).offered(graph.entities.id("a")) if offer.used == "like"]
     assert graph.relation_names.name(like[0].relation) == "of_twin"
     assert "of_cousin" in [graph.relation_names.name(offer.relation) for offer in like]
 
@@ -101,20 +101,21 @@ def test_of_many_the_most_alike_are_heard() -> None:
     facts += [(f"k{i:02}{r}", r, f"{r} thing") for r in "pq" for i in range(60)]
     graph = KnowledgeGraph.from_tuples(facts)
     used = {
-        (offer.relation, offer.inverse): offer.used for offer in relations_for(graph, graph.entities.id("a"))
+        (offer.relation, offer.inverse): offer.used
+        for offer in RelationOffers(graph).offered(graph.entities.id("a"))
     }
     assert used[graph.relation_names.id("of_twin"), False] == "like"
 
 
 def test_neighbours_in_the_order_of_ids_may_have_the_same_relation() -> None:
     graph = KnowledgeGraph.from_ids(np.array([[0, 1, 2], [1, 1, 2], [1, 2, 2]]), 3, 3, add_inverses=False)
-    used = {offer.relation: offer.used for offer in relations_for(graph, 0)}
+    used = {offer.relation: offer.used for offer in RelationOffers(graph).offered(0)}
     assert used == {0: "other", 1: "head", 2: "like"}
 
 
 def test_a_relation_that_cannot_be_asked_backwards_is_not_offered_so() -> None:
     graph = KnowledgeGraph.from_ids(np.array([[0, 0, 1]]), 2, 1, add_inverses=False)
-    assert relations_for(graph, 1) == [Offered(0, False, "other", 1)]
+    assert RelationOffers(graph).offered(1) == [Offered(0, False, "other", 1)]
 
 
 def test_a_hub_is_no_more_work() -> None:
@@ -124,7 +125,7 @@ def test_a_hub_is_no_more_work() -> None:
         [np.zeros(n_facts, int), rng.integers(0, 300, n_facts), rng.integers(0, 50_000, n_facts)], 1
     )
     graph = KnowledgeGraph.from_ids(triples, 50_000, 300)
-    relations_for(graph)
+    offers = RelationOffers(graph)
     started = time.process_time()
-    assert len(relations_for(graph, 0)) == 600
+    assert len(offers.offered(0)) == 600
     assert time.process_time() - started < 0.2  # measured: 3 ms

@@ -7,21 +7,19 @@ import ipaddress
 import logging
 import socket
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, MutableMapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dpmpn.serve.problems import Problem, overloaded
 
 if TYPE_CHECKING:
     # Where several processes count together, what counts is imported only in them.
     from dpmpn.serve.metrics import Metrics
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -41,12 +39,10 @@ class Limits:
     bodies: int = 256  # on their way at the same time
     waiting_questions: int = 512
     waiting_lookups: int = 128  # searches, facts, relations
-    waiting_explanations: int = 32  # being told or drawn
+    waiting_explanations: int = 32  # being written or drawn
 
 
-LIMITS = Limits()
-
-"""Unless a test wants others; the model's information tells them."""
+LIMITS = Limits()  # the route of the model lists them
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -69,7 +65,7 @@ class Guard:
 
     def __init__(
         self,
-        app: App,
+        app: ASGIApp,
         metrics: "Metrics",
         routes: Collection[str],
         token: str | None = None,
@@ -84,7 +80,7 @@ class Guard:
         self._answering = 0  # those whose bodies have come
         self._reading: dict[asyncio.Timeout, None] = {}  # those whose bodies come, the oldest first
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
@@ -101,7 +97,7 @@ class Guard:
             self._metrics.requests.labels(route, str(answer.status or 499)).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - began)
 
-    async def _answered(self, scope: MutableMapping[str, Any], receive: Receive, answer: "_Answer") -> None:
+    async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         try:
             self._check(scope)
             body = await self._body(scope, receive)
@@ -120,10 +116,10 @@ class Guard:
         except Exception:
             if not answer.is_sent:
                 raise
-            # The client has been told; ending its connection now would lose the request it sends next.
+            # The client has its answer; ending its connection now would lose the request it sends next.
             logging.getLogger("uvicorn.error").exception("a request failed")
 
-    def _check(self, scope: MutableMapping[str, Any]) -> None:
+    def _check(self, scope: Scope) -> None:
         """Refuse what is not to be answered at all."""
         path, headers = scope["path"], dict(scope["headers"])
         if not self._is_meant(_host(headers.get(b"host", b""))):
@@ -167,7 +163,7 @@ class Guard:
                 headers={"WWW-Authenticate": "Bearer"},
             )
 
-    async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes:
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body, if it is not too large and does not take too long."""
         most = self.limits.body_bytes
         too_large = Problem(
@@ -227,9 +223,9 @@ class _Answer:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            own = {name.lower() for name, _ in message["headers"]}
-            added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-            message["headers"] = [*message["headers"], *(pair for pair in added if pair[0] not in own)]
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
         await self._send(message)
         self.is_sent = message["type"] == "http.response.body" and not message.get("more_body", False)
 
@@ -238,7 +234,8 @@ def allowed_hosts(host: str, has_token: bool) -> Callable[[str], bool]:
     """Whether a server bound to `host` is meant by the name in a request.
 
     A page of another site can have its own name lead here, and its script would then read all answers. A token
-    keeps it out, too (and a proxy may pass any name on), and an address is no such name.
+    keeps it out, too (and a proxy may pass any name on), and an address is no such name. Starlette's
+    TrustedHostMiddleware takes a list of names, so not every address, and its refusals have not the shape of others.
     """
     if has_token:
         return lambda _: True

@@ -7,15 +7,15 @@ import numpy as np
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.labels import TYPES_APART
 from dpmpn.serve.names import EntitySearch
-from dpmpn.serve.related import relations_for
+from dpmpn.serve.related import RelationOffers
 
 
 class Lookups:
     """Reads the graph for people."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:
-        self._graph, self._index = graph, EntitySearch(graph)
-        relations_for(graph)  # collects what later calls look up
+        self._graph = graph
+        self._search, self._offers = EntitySearch(graph), RelationOffers(graph)
 
     def search(self, text: str, limit: int) -> list[dict[str, Any]]:
         """Entities whose name or label has the text in it."""
@@ -26,7 +26,7 @@ class Lookups:
                 "facts": count_facts(self._graph, found.entity),
                 "match": found.match,
             }
-            for found in self._index.search(text, limit)
+            for found in self._search.search(text, limit)
         ]
 
     def entity(self, entity: int, limit: int, offset: int) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Lookups:
                 "used": each.used,
                 "count": each.count,
             }
-            for each in relations_for(self._graph, head)
+            for each in self._offers.offered(head)
         ]
 
     def _entity(self, entity: int) -> dict[str, str]:

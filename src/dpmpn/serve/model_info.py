@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.config import to_dict
@@ -21,7 +22,7 @@ _LOOKED_AT = 2000  # facts: more would only take longer
 
 
 def model_info(reasoner: Reasoner, run_dir: Path, limits: Limits) -> dict[str, Any]:
-    """All that is told of a model; no path of this machine."""
+    """All that the API says of a model; no path of this machine."""
     dataset, graph, changes = reasoner.dataset, reasoner.graph, reasoner.changes
     return {
         "dataset": {
@@ -58,11 +59,14 @@ def example_questions(reasoner: Reasoner, most: int = _MOST) -> list[dict[str, A
     splits = (reasoner.dataset.split(split) for split in ("test", "valid", "train"))
     facts = next((split for split in splits if len(split)), np.zeros((0, 3), np.int64))
     facts = facts[np.linspace(0, len(facts) - 1, min(len(facts), _LOOKED_AT)).astype(np.int64)]
-    degrees = np.diff(graph.offsets)[facts[:, 0]]
-    facts = facts[degrees > 0][np.argsort(-degrees[degrees > 0], kind="stable")]
-    rounds = _nth_of_its_kind(facts[:, 1])
-    questions = dict.fromkeys(
-        (head, relation) for head, relation, _ in facts[np.argsort(rounds, kind="stable")].tolist()
+    questions = (
+        pl.DataFrame({"head": facts[:, 0], "relation": facts[:, 1]})
+        .with_columns(degree=np.diff(graph.offsets)[facts[:, 0]])
+        .filter(pl.col("degree") > 0)
+        .sort("degree", descending=True, maintain_order=True)
+        .with_columns(nth=pl.int_range(pl.len()).over("relation"))
+        .sort("nth", maintain_order=True)  # first one question of each relation, then another of each
+        .unique(["head", "relation"], keep="first", maintain_order=True)
     )
     return [
         {
@@ -72,15 +76,5 @@ def example_questions(reasoner: Reasoner, most: int = _MOST) -> list[dict[str, A
             "head_label": graph.entities.label(head),
             "relation_label": relation_names.label(relation),
         }
-        for head, relation in list(questions)[:most]
+        for head, relation in questions.select("head", "relation").head(most).iter_rows()
     ]
-
-
-def _nth_of_its_kind(kinds: np.ndarray) -> np.ndarray:
-    """For each element how many equal ones come before it."""
-    order = np.argsort(kinds, kind="stable")
-    ordered = kinds[order]
-    first = np.searchsorted(ordered, ordered)
-    counts = np.empty(len(kinds), np.int64)
-    counts[order] = np.arange(len(kinds)) - first
-    return counts

@@ -2,8 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ from dpmpn.serve.problems import Problem
 from dpmpn.serve.queues import Ids, WorkQueue
 
 Match = Literal["exact", "prefix", "inside"]
+_Result = TypeVar("_Result")
 
 _ACCENTS = re.compile("[\u0300-\u036f]")  # not all marks: those of other scripts are vowels
 _BLANKS = " \t\n\v\f\r\x85\u1680\u2028\u2029"  # those of Unicode that are left after decomposing
@@ -142,53 +143,47 @@ class Naming:
 
     async def entity(self, name: str) -> int:
         """Id of an entity."""
-        return await self._id("entity", name)
+        pair = ("entity", name)
+        return _or_raised((await self._ids([pair]))[pair])
 
-    async def question(self, asked: AskedQuestion | ExplanationQuery) -> Ids:
+    async def question(self, question: AskedQuestion | ExplanationQuery) -> Ids:
         """A question as ids."""
-        return self._ids(
-            asked, await self._id("entity", asked.head), await self._id("relation", asked.relation)
+        return _or_raised((await self.questions([question]))[0])
+
+    async def questions(self, questions: Sequence[AskedQuestion | ExplanationQuery]) -> list[Ids | Problem]:
+        """Each question as ids, or what is wrong with it; near names are given for the first unknown ones only."""
+        ids = await self._ids(
+            pair for each in questions for pair in (("entity", each.head), ("relation", each.relation))
         )
+        return [
+            self._question(each, ids["entity", each.head], ids["relation", each.relation])
+            for each in questions
+        ]
 
-    async def questions(self, asked: Sequence[AskedQuestion]) -> list[Ids | Problem]:
-        """Each question as ids, or what is wrong with it; only the first unknown names are told near ones."""
-        names = dict.fromkeys(
-            pair for each in asked for pair in (("entity", each.head), ("relation", each.relation))
-        )
-        found = {(kind, name): self._names[kind].find(name) for kind, name in names}
-        missing = [pair for pair, id in found.items() if id < 0]
-        problems = await self._lookups.do(self._problems, missing) if missing else {}
-        return [self._ids_or_problem(each, found, problems) for each in asked]
+    async def _ids(self, names: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int | Problem]:
+        ids: dict[tuple[str, str], int | Problem] = {}
+        missing = []
+        for kind, name in dict.fromkeys(names):
+            ids[kind, name] = id = self._names[kind].find(name)
+            if id < 0:
+                missing.append((kind, name))
+        if missing:
+            ids.update(await self._lookups.do(self._problems, missing))
+        return ids
 
-    async def _id(self, kind: str, name: str) -> int:
-        found = self._names[kind].find(name)
-        if found >= 0:
-            return found
-        raise await self._lookups.do(self._problem, kind, name, True)
-
-    def _ids_or_problem(
-        self,
-        asked: AskedQuestion,
-        found: dict[tuple[str, str], int],
-        problems: dict[tuple[str, str], Problem],
+    def _question(
+        self, question: AskedQuestion | ExplanationQuery, head: int | Problem, relation: int | Problem
     ) -> Ids | Problem:
-        head, relation = ("entity", asked.head), ("relation", asked.relation)
-        if problem := problems.get(head) or problems.get(relation):
-            return problem
-        try:
-            return self._ids(asked, found[head], found[relation])
-        except Problem as problem:
-            return problem
-
-    def _ids(self, asked: AskedQuestion | ExplanationQuery, head: int, relation: int) -> Ids:
-        if not asked.inverse:
+        if isinstance(head, Problem):
+            return head
+        if isinstance(relation, Problem):
+            return relation
+        if not question.inverse:
             return head, relation, False
         inverse = int(self._graph.inverse[relation])
         if inverse < 0:
-            raise Problem(
-                "no_inverse",
-                f"relation '{asked.relation}' has no inverse in this graph; ask it without inverse",
-            )
+            message = f"relation '{question.relation}' has no inverse in this graph; ask it without inverse"
+            return Problem("no_inverse", message)
         return head, inverse, True
 
     def _problems(self, missing: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Problem]:
@@ -216,11 +211,15 @@ class Naming:
         return Problem(f"unknown_{kind}", str(UnknownName(kind, name, near)) + advice, near)
 
 
+def _or_raised(result: _Result | Problem) -> _Result:
+    if isinstance(result, Problem):
+        raise result
+    return result
+
+
 def _identifiers(names: Vocabulary, label: str) -> list[str]:
     """The first identifiers that have a label."""
     if names.labels is None:
         return []
-    folded = names.labels.name.str.to_lowercase() == label.strip().lower()
-    return (
-        [names.name(id) for id in folded.fill_null(False).arg_true().head(5).to_list()] if len(folded) else []
-    )
+    has_it = names.labels.name.str.to_lowercase() == label.strip().lower()
+    return [names.name(id) for id in has_it.fill_null(False).arg_true().head(5).to_list()]

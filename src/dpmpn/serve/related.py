@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from typing import Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
@@ -12,7 +11,7 @@ from dpmpn.data.labels import TYPES_APART
 
 Used = Literal["head", "like", "other"]
 
-_KINDS = 16  # of the head's relations, the rarest: the most telling
+_KINDS = 16  # of the head's relations, the rarest, which say most
 _SAMPLE = 64  # entities that are looked at for each of them and for each type
 _LIKE = 64  # of these, the most alike
 
@@ -27,18 +26,11 @@ class Offered:
     count: int  # the head's facts where it is used with the head, else all facts of the graph
 
 
-def relations_for(graph: KnowledgeGraph, head: int | None = None) -> list[Offered]:
-    """Every question that can be asked, each once: those the head has facts for, those its like have, the others.
+class RelationOffers:
+    """Which relations each entity has, which entities each relation has, and the entities of each type.
 
-    The first and the last come by their number of facts, those between by how many of the like have them and how
-    alike those are. The first call for a graph collects what later ones look up: a second or so for 10^7 edges.
+    Collecting this takes a second or so for 10^7 edges.
     """
-    usage = _USAGES.get(graph) or _USAGES.setdefault(graph, _Usage(graph))
-    return usage.offered(head)
-
-
-class _Usage:
-    """Which relations each entity has, which entities each relation has, and the entities of each type."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self.offsets, self.edge_relations = graph.offsets, graph.relations
@@ -56,8 +48,12 @@ class _Usage:
         self.types = graph.entities.types
         self.of_type = _of_types(self.types) if self.types is not None else {}
 
-    def offered(self, head: int | None) -> list[Offered]:
-        """The questions in the order of their worth for a head."""
+    def offered(self, head: int | None = None) -> list[Offered]:
+        """Every question that can be asked, each once: those the head has facts for, those its like have, the others.
+
+        The first and the last come by their number of facts, those between by how many of the like have them and how
+        alike those are.
+        """
         own = np.zeros(len(self.facts), np.int64)
         alike = np.zeros(len(self.facts))
         if head is not None:
@@ -115,9 +111,6 @@ class _Usage:
 
     def _having(self, relation: int) -> np.ndarray:
         return self.having[self.having_offsets[relation] : self.having_offsets[relation + 1]]
-
-
-_USAGES: WeakKeyDictionary[KnowledgeGraph, _Usage] = WeakKeyDictionary()
 
 
 def _offer(own: int, alike: float, facts: int, relation: int, inverse: bool) -> Offered:

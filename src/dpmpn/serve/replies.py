@@ -72,7 +72,7 @@ def picture(result: QueryResult, answer: int | None, full: bool) -> dict[str, An
         "html": html,
         "data": data,
         "files": [format.suffix for format in FORMATS.values()],
-        # As they are asked for; those in the data are as they are read.
+        # As the API takes them; those in the data are as people read them.
         "names": {view: [node.name for node in subgraphs[view].nodes] for view in data["views"]},
     }
 
