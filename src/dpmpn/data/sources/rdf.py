@@ -60,9 +60,9 @@ class RdfSource(FileSource):
     """
 
     def __init__(self, path: str | Path, options: ReadOptions, format: str, scope: str = "") -> None:
-        super().__init__(path, options)
         if options.time_column is not None:
             raise DataError(f"{path}: RDF has no time column '{options.time_column}'; read it without one")
+        super().__init__(path, options)
         self._format = getattr(pyoxigraph().RdfFormat, FORMATS[format])
         self._by_line = format in ("nt", "nq")
         self._statements = Statements(self.account, options, scope)
