@@ -168,14 +168,14 @@ def _with_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:
     if not len(edges):
         return graph
     edges = _sorted(edges, graph)
-    places = graph.edge_places(*edges.T)
+    positions = graph.edge_positions(*edges.T)
     more = np.bincount(edges[:, 0], minlength=graph.n_entities)
     return _frozen(
         replace(
             graph,
             offsets=graph.offsets + np.concatenate([[0], np.cumsum(more)]),
-            relations=np.insert(graph.relations, places, edges[:, 1]),
-            tails=np.insert(graph.tails, places, edges[:, 2]),
+            relations=np.insert(graph.relations, positions, edges[:, 1]),
+            tails=np.insert(graph.tails, positions, edges[:, 2]),
         )
     )
 

@@ -163,7 +163,8 @@ class KnowledgeGraph:
 
     def degree(self, entity: int | np.ndarray) -> int | np.ndarray:
         """Number of out-edges of an entity, or of each of an array of entities."""
-        return self.offsets[np.add(entity, 1)] - self.offsets[entity]
+        degrees: int | np.ndarray = self.offsets[np.add(entity, 1)] - self.offsets[entity]
+        return degrees
 
     def edge_heads(self, edge_ids: np.ndarray) -> np.ndarray:
         """Head of each edge."""
@@ -176,7 +177,7 @@ class KnowledgeGraph:
     def find_edges(self, heads: np.ndarray, relations: np.ndarray, tails: np.ndarray) -> np.ndarray:
         """Edge id of each (head, relation, tail), -1 where there is none; bisects the head's edges."""
         heads, relations, tails = np.broadcast_arrays(*(np.asarray(a) for a in (heads, relations, tails)))
-        low = self.edge_places(heads, relations, tails)
+        low = self.edge_positions(heads, relations, tails)
         in_range = low < self.offsets[np.add(heads, 1)]
         at = np.where(in_range, low, 0)
         if not in_range.any():
@@ -184,9 +185,10 @@ class KnowledgeGraph:
         found = in_range & (self.relations[at] == relations) & (self.tails[at] == tails)
         return np.where(found, low, -1)
 
-    def edge_places(self, heads: np.ndarray, relations: np.ndarray, tails: np.ndarray) -> np.ndarray:
+    def edge_positions(self, heads: np.ndarray, relations: np.ndarray, tails: np.ndarray) -> np.ndarray:
         """Where each (head, relation, tail) stands or would stand among the head's edges."""
-        low, high = self.offsets[heads], self.offsets[np.add(heads, 1)]
+        low: np.ndarray = self.offsets[heads]
+        high = self.offsets[np.add(heads, 1)]
         while (open_ := low < high).any():
             middle = np.where(open_, (low + high) // 2, 0)
             before = open_ & self._precedes(middle, relations, tails)
@@ -202,7 +204,8 @@ class KnowledgeGraph:
     def _precedes(self, edge_ids: np.ndarray, relations: np.ndarray, tails: np.ndarray) -> np.ndarray:
         edge_relations = self.relations[edge_ids]
         smaller_tail = self.tails[edge_ids] < tails
-        return (edge_relations < relations) | ((edge_relations == relations) & smaller_tail)
+        before: np.ndarray = (edge_relations < relations) | ((edge_relations == relations) & smaller_tail)
+        return before
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -126,7 +126,7 @@ def read_dataset(
 ) -> tuple[Dataset, dict[str, Any]]:
     """Read sources into a dataset in memory, with a report of what was read, left out and why."""
     facts, sentence = _numbered(sources, progress), "as given"
-    n_read = facts.count()
+    n_read = facts.n_facts
     if set(sources) == {"train"}:
         facts, sentence = _divided(facts, split or SplitChoice())
     dataset = _as_given(facts, name)
@@ -152,8 +152,9 @@ class NumberedFacts(NamedTuple):
     triples: dict[str, np.ndarray]  # int32, n x 3, by split
     times: np.ndarray | None = None  # of the training facts, where they have some
 
-    def count(self) -> int:
-        """How many there are."""
+    @property
+    def n_facts(self) -> int:
+        """How many there are, repeated ones included."""
         return sum(map(len, self.triples.values()))
 
 

@@ -127,7 +127,9 @@ def partition(
     order = np.random.default_rng(seed).permutation(n_entities)
     offsets, neighbours, relations = _neighbours(triples, n_entities)
     shares = np.array([share, 1 - share])
-    part = _grown(offsets, neighbours, order, shares, max(1, n_entities // (2 * _ENTITIES_PER_ROOT)))
+    part: np.ndarray = _grown(
+        offsets, neighbours, order, shares, max(1, n_entities // (2 * _ENTITIES_PER_ROOT))
+    )
     _refine(offsets, neighbours, relations, order, shares, n_relations, part)
     return part
 
@@ -142,7 +144,9 @@ def _neighbours(triples: np.ndarray, n_entities: int) -> tuple[np.ndarray, np.nd
 
 
 @njit(nogil=True, cache=True)
-def _grown(offsets, neighbours, order, shares, n_roots):
+def _grown(
+    offsets: np.ndarray, neighbours: np.ndarray, order: np.ndarray, shares: np.ndarray, n_roots: int
+) -> np.ndarray:
     """Both parts breadth-first from roots of their own; the one that lacks more takes the next entity."""
     n_entities = len(offsets) - 1
     part = np.full(n_entities, -1, np.int8)
@@ -174,7 +178,15 @@ def _grown(offsets, neighbours, order, shares, n_roots):
 
 
 @njit(nogil=True, cache=True)
-def _refine(offsets, neighbours, relations, order, shares, n_relations, part):
+def _refine(
+    offsets: np.ndarray,
+    neighbours: np.ndarray,
+    relations: np.ndarray,
+    order: np.ndarray,
+    shares: np.ndarray,
+    n_relations: int,
+    part: np.ndarray,
+) -> None:
     """Move entities to the part they have more triples with, not counting relations that a part has too much of."""
     kept = np.zeros((2, n_relations), np.int64)  # triples within a part, from both their ends
     size = np.zeros(2, np.int64)

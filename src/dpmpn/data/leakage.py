@@ -75,7 +75,8 @@ def stand_in(keys: np.ndarray, sorted_keys: np.ndarray) -> np.ndarray:
     if not len(sorted_keys):
         return np.zeros(len(keys), bool)
     at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
-    return sorted_keys[at] == keys
+    found: np.ndarray = sorted_keys[at] == keys
+    return found
 
 
 def _all_facts(dataset: Dataset, facts: np.ndarray) -> np.ndarray:

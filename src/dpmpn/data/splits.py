@@ -130,11 +130,20 @@ def _mixed(x: np.ndarray) -> np.ndarray:
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    mixed: np.ndarray = x ^ (x >> np.uint64(31))
+    return mixed
 
 
 @njit(nogil=True, cache=True)
-def _draw(triples, order, n_entities, n_relations, asked_valid, asked_test, transductive):
+def _draw(
+    triples: np.ndarray,
+    order: np.ndarray,
+    n_entities: int,
+    n_relations: int,
+    asked_valid: int,
+    asked_test: int,
+    transductive: bool,
+) -> tuple[np.ndarray, int]:
     """Hold out facts in order, keeping the last training fact of every entity and relation."""
     entity_facts, relation_facts = np.zeros(n_entities, np.int64), np.zeros(n_relations, np.int64)
     for i in range(len(triples)):
@@ -161,7 +170,9 @@ def _draw(triples, order, n_entities, n_relations, asked_valid, asked_test, tran
 
 
 @njit(nogil=True, cache=True)
-def _return_unseen(triples, held_out, assignment, n_entities, n_relations):
+def _return_unseen(
+    triples: np.ndarray, held_out: np.ndarray, assignment: np.ndarray, n_entities: int, n_relations: int
+) -> int:
     """Put facts back, in order, whose head, tail or relation train does not have; says how many."""
     entity_facts, relation_facts = np.zeros(n_entities, np.int64), np.zeros(n_relations, np.int64)
     for i in range(len(triples)):
@@ -178,7 +189,7 @@ def _return_unseen(triples, held_out, assignment, n_entities, n_relations):
 
 
 @njit(nogil=True, cache=True)
-def _count(triple, change, entity_facts, relation_facts):
+def _count(triple: np.ndarray, change: int, entity_facts: np.ndarray, relation_facts: np.ndarray) -> None:
     """Add or take away a fact; one from an entity to itself counts once."""
     head, relation, tail = triple[0], triple[1], triple[2]
     entity_facts[head] += change

@@ -151,7 +151,7 @@ def both_directions(graph: KnowledgeGraph) -> tuple[np.ndarray, np.ndarray]:
 
 
 @njit(nogil=True, cache=True)
-def components(offsets, neighbours):
+def components(offsets: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
     """The smallest entity of each entity's connected component."""
     parent = np.arange(len(offsets) - 1, dtype=np.int32)
     for entity in range(len(parent)):
@@ -164,7 +164,7 @@ def components(offsets, neighbours):
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _root(parent, entity):
+def _root(parent: np.ndarray, entity: int) -> int:
     while parent[entity] != entity:
         parent[entity] = parent[parent[entity]]  # halves the way for the next one who asks
         entity = parent[entity]
@@ -178,7 +178,16 @@ def _workspace(n_entities: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @njit(nogil=True, cache=True)
-def _search(offsets, neighbours, heads, tails, mark, reached, from_head, from_tail):
+def _search(
+    offsets: np.ndarray,
+    neighbours: np.ndarray,
+    heads: np.ndarray,
+    tails: np.ndarray,
+    mark: int,
+    reached: np.ndarray,
+    from_head: np.ndarray,
+    from_tail: np.ndarray,
+) -> np.ndarray:
     """Lengths of pairs that are known to be joined.
 
     Whole levels are expanded, from the side whose outermost level has fewer edges. Before two sides of depths a and b
@@ -214,7 +223,16 @@ def _search(offsets, neighbours, heads, tails, mark, reached, from_head, from_ta
 
 
 @njit(nogil=True, cache=True)
-def _level(offsets, neighbours, reached, queue, start, stop, own, other):
+def _level(
+    offsets: np.ndarray,
+    neighbours: np.ndarray,
+    reached: np.ndarray,
+    queue: np.ndarray,
+    start: int,
+    stop: int,
+    own: int,
+    other: int,
+) -> tuple[int, int, bool]:
     """Append what queue[start:stop] reaches newly; the queue's new end, the new ones' edges, and whether we met."""
     end, edges = stop, 0
     for at in range(start, stop):

@@ -25,7 +25,7 @@ def single_relation_task(dataset: Dataset, relation: str, seed: int = 0) -> Data
     A wrong candidate is an answer of the relation to other heads, so that its kind alone does not give it away.
     """
     asked = dataset.graph.relation_names.id(relation, "relation")
-    train, valid, test = (_asking(dataset.split(name), asked) for name in SPLITS)
+    train, valid, test = (rows[rows[:, 1] == asked] for rows in map(dataset.split, SPLITS))
     for name, facts in (("train", train), ("test", test)):
         if not len(facts):
             raise DataError(
@@ -41,10 +41,6 @@ def single_relation_task(dataset: Dataset, relation: str, seed: int = 0) -> Data
         candidates=_candidates(test, np.concatenate([train, valid, test]), np.random.default_rng(seed)),
         folder=None,
     )
-
-
-def _asking(triples: np.ndarray, relation: int) -> np.ndarray:
-    return triples[triples[:, 1] == relation]
 
 
 def _candidates(test: np.ndarray, known: np.ndarray, draw: np.random.Generator) -> Candidates:

@@ -250,7 +250,7 @@ class RdflibSource(Source):
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Facts, 100,000 statements at a time."""
-        statements = iter(self._all())
+        statements = self._all()
         while rows := [[_token(term) for term in row[:3]] for row in islice(statements, _BATCH)]:
             frame = pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
             facts = self._statements.facts_of_terms(frame)
@@ -265,10 +265,11 @@ class RdflibSource(Source):
         """Names, descriptions and types among the statements."""
         return self._statements.labels()
 
-    def _all(self) -> Iterable[Any]:
+    def _all(self) -> Iterator[Any]:
         if hasattr(self._graph, "quads"):  # a dataset: the statements of all its graphs
-            return iter(self._graph.quads((None, None, None, None)))
-        return iter(self._graph.triples((None, None, None)))
+            yield from self._graph.quads((None, None, None, None))
+        else:
+            yield from self._graph.triples((None, None, None))
 
 
 def _shown(value: Any) -> str | None:

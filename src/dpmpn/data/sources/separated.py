@@ -135,7 +135,7 @@ class _Reader:
                 continue
             problem = fields if isinstance(fields, Problem) else check_fields(line, fields, self.layout)
             if problem is None:
-                given = [fields[position] for position in self.layout.positions]  # type: ignore[index]
+                given = [fields[position] for position in self.layout.positions]
                 row = [name.strip(SPACES) for name in given]
                 self.n_stripped += sum(map(str.__ne__, given, row))
                 rows.append(row)

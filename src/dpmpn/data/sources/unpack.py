@@ -128,7 +128,7 @@ class Unpacked(io.RawIOBase):
 
     def _zip_pieces(self) -> Iterator[bytes]:
         try:
-            archive = zipfile.ZipFile(self._file)  # type: ignore[arg-type]
+            archive = zipfile.ZipFile(self._file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise self._broken(error) from error
         members = [m for m in archive.infolist() if not m.is_dir() and not m.filename.startswith("__MACOSX/")]
@@ -204,7 +204,7 @@ def _plain_pieces(file: BinaryIO) -> Iterator[bytes]:
 
 def _gzip_pieces(file: BinaryIO) -> Iterator[bytes]:
     # igzip reads several members one after the other; unpacks 400 MB in a third of the time of zlib.
-    archive = igzip.IGzipFile(fileobj=file, mode="rb")
+    archive = igzip.IGzipFile(fileobj=file, mode="rb")  # type: ignore[no-untyped-call]
     while piece := archive.read(PIECE):
         yield piece
 
