@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dpmpn.lab.published import published_map, published_rows, source_names
+from dpmpn.lab.figures import published_map, published_rows, source_names
 from dpmpn.lab.reproduce.nell995 import TASKS
 
 COLUMNS = ("hits_at_1", "hits_at_3", "hits_at_10", "mrr")

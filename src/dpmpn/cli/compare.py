@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpmpn.cli.output import JsonTarget, Output, table
-from dpmpn.cli.progress import Meter
+from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.signals import stoppable
 from dpmpn.data.importer import load_dataset
 from dpmpn.errors import ConfigError, Stopped
 from dpmpn.wording import counted, duration, percentage
 
 if TYPE_CHECKING:
-    from dpmpn.lab.compare.comparison import Comparison
+    from dpmpn.lab.compare.comparison import Comparison, Standing
     from dpmpn.lab.compare.contestants import Entrant
-    from dpmpn.lab.compare.race import Standing
 
 _OWN_PER_S, _EMBEDDINGS_PER_S = 150, 1500  # queries asked, a guess before anything is measured
 
@@ -88,16 +86,18 @@ def command(
 
     comparison = Comparison(Conditions(data, budget, seed, threads, valid_queries), names, out)
     _introduce(output, comparison)
-    with stoppable() as stop:
-        shown = _Shown(output, comparison)
+    with stoppable() as stop, Meter(output, "") as meter:
         try:
-            report = comparison.run(shown.begin, shown.tell, shown.end, stop)
+            report = comparison.run(
+                lambda entrant: meter.begin(f"{entrant.label}, seconds"),
+                lambda standing: _show_standing(meter, standing),
+                lambda entrant, model: _say_result(output, comparison, entrant, model["result"]),
+                stop,
+            )
         except Stopped:
             kept = counted(len(comparison.finished), "finished model")
             output.say(f"Interrupted; {kept} in {out}: the same command goes on with the next one.")
             raise typer.Exit(stop.exit_code) from None
-        finally:
-            shown.close()
     output.result(report, lambda: _conclude(output, comparison))
 
 
@@ -115,7 +115,7 @@ def _checked(models: str | None) -> list[str]:
 
 
 def _introduce(output: Output, comparison: "Comparison") -> None:
-    from dpmpn.lab.compare.race import validation_seconds
+    from dpmpn.lab.compare.report import validation_seconds
 
     values, left = comparison.values, comparison.left()
     output.say(
@@ -138,48 +138,25 @@ def _introduce(output: Output, comparison: "Comparison") -> None:
     )
 
 
-class _Shown:
-    """What a person sees of the races: a bar for each, and a line at its end."""
+def _show_standing(meter: Meter, standing: "Standing") -> None:
+    """Move the bar: it counts seconds of training."""
+    left = max(0.0, standing.budget_seconds - standing.seconds)
+    best = "" if standing.best_mrr is None else f", best MRR {standing.best_mrr:.4f}"
+    note = f"epoch {standing.epochs:.2f}{best}, " + (standing.asking or f"ETA {duration(left)}")
+    total = math.ceil(standing.budget_seconds)
+    meter.show(min(int(standing.seconds), total - 1), total, note)
 
-    def __init__(self, output: Output, comparison: "Comparison") -> None:
-        self.output, self.comparison = output, comparison
-        self.meter: Meter | None = None
-        self.label = ""
 
-    def begin(self, entrant: "Entrant") -> None:
-        """Open the bar of a model."""
-        self.close()
-        self.label = entrant.label
-        self.meter = Meter(self.output, f"{entrant.label}, seconds")
-        self.meter.__enter__()
-
-    def tell(self, standing: "Standing") -> None:
-        """Move the bar: it counts seconds of training."""
-        assert self.meter is not None
-        left = max(0.0, standing.budget_seconds - standing.seconds)
-        best = "" if standing.best_mrr is None else f", best MRR {standing.best_mrr:.4f}"
-        note = f"epoch {standing.epochs:.2f}{best}, " + (standing.asking or f"ETA {duration(left)}")
-        total = math.ceil(standing.budget_seconds)
-        self.meter.show(min(int(standing.seconds), total - 1), total, note)
-
-    def end(self, entrant: "Entrant", model: dict[str, Any]) -> None:
-        """Close the bar and say how the model did, and how long the others will take."""
-        self.close()
-        result = model["result"]
-        test, done = result["test"]["both"]["realistic"], self.comparison.finished.values()
-        each = [one["result"]["seconds"] + one["result"]["evaluation_seconds"] for one in done]
-        left = len(self.comparison.left())
-        rest = f"; {left} left, about {duration(left * sum(each) / len(each))}" if left else ""
-        self.output.say(
-            f"{entrant.label}: test MRR {test['mrr']:.4f}, H@10 {test['hits_at_10']:.4f} after {result['epochs']:.2f} "
-            f"epochs, measured in {duration(result['evaluation_seconds'])}{rest}"
-        )
-
-    def close(self) -> None:
-        """Close the bar."""
-        if self.meter is not None:
-            self.meter.__exit__(None, None, None)
-            self.meter = None
+def _say_result(output: Output, comparison: "Comparison", entrant: "Entrant", result: dict[str, Any]) -> None:
+    """How a model did, and how long the others will take."""
+    test, done = result["test"]["both"]["realistic"], comparison.finished.values()
+    each = [one["result"]["seconds"] + one["result"]["evaluation_seconds"] for one in done]
+    left = len(comparison.left())
+    rest = f"; {left} left, about {duration(left * sum(each) / len(each))}" if left else ""
+    output.say(
+        f"{entrant.label}: test MRR {test['mrr']:.4f}, H@10 {test['hits_at_10']:.4f} after {result['epochs']:.2f} "
+        f"epochs, measured in {duration(result['evaluation_seconds'])}{rest}"
+    )
 
 
 def _conclude(output: Output, comparison: "Comparison") -> None:

@@ -7,8 +7,7 @@ import typer
 from rich.markup import escape
 
 from dpmpn.ask.reasoner import Reasoner
-from dpmpn.cli.output import JsonTarget, Output, table
-from dpmpn.cli.progress import Meter
+from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import DataError
 from dpmpn.wording import counted

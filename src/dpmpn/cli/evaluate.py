@@ -8,8 +8,7 @@ from rich.markup import escape
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.changed_facts import OtherGraph, asked_on
-from dpmpn.cli.output import JsonTarget, Output, table
-from dpmpn.cli.progress import Meter
+from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.evaluate.metrics import MAP_TITLES, TIES, TITLES

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpmpn.cli.output import JsonTarget, Output
-from dpmpn.cli.progress import Meter
+from dpmpn.cli.output import JsonTarget, Meter, Output
 from dpmpn.data.fetch import Fetched, fetch_dataset
 from dpmpn.data.registry import MIRROR_VARIABLE, ROOT_VARIABLE, find_dataset
 from dpmpn.wording import duration, megabytes

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpmpn.cli.output import JsonTarget, Output
-from dpmpn.cli.progress import Meter
+from dpmpn.cli.output import JsonTarget, Meter, Output
 from dpmpn.data.dataset import SPLITS
 from dpmpn.data.importer import SplitChoice, import_dataset, without_train
 from dpmpn.data.labels import read_labels

@@ -65,9 +65,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="backslashreplace"
-            )  # a name that the terminal cannot show is no reason to end
+            stream.reconfigure(errors="backslashreplace")  # a name that cannot be shown is no reason to end
     sys.exit(_exit_code(arguments))
 
 
@@ -81,14 +79,14 @@ def _exit_code(arguments: list[str] | None) -> int:
     except DpmpnError as error:
         complain(str(error))
     except BrokenPipeError:
-        sys.stdout = None  # type: ignore[assignment]  # so that nothing is flushed into it at exit
+        sys.stdout = None  # so that nothing is flushed into it at exit
         return BROKEN_PIPE
     except OSError as error:
         if error.filename is not None:
             complain(f"cannot use {error.filename}: {error.strerror}")
         elif _cannot_print():  # help, which is not printed through `Output`
             complain(f"cannot print: {error.strerror}")
-            sys.stdout = None  # type: ignore[assignment]
+            sys.stdout = None
         else:
             raise
     except Exception as error:

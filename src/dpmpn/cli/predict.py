@@ -10,8 +10,7 @@ from rich.markup import escape
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.results import Predictions
 from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, asked_on, changed
-from dpmpn.cli.output import JsonTarget, Output, table
-from dpmpn.cli.progress import Meter
+from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError
 from dpmpn.wording import counted, duration

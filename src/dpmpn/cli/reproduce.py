@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpmpn.cli.output import JsonTarget, Output
-from dpmpn.cli.progress import Meter
+from dpmpn.cli.output import JsonTarget, Meter, Output
 from dpmpn.cli.signals import Stop, stoppable
 from dpmpn.errors import ConfigError, Stopped
 

@@ -34,7 +34,7 @@ def with_settings(*sections: str) -> Callable[[Callable[..., None]], Callable[..
         # What typer reads: the signature and the annotations, which must agree.
         with_given.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         with_given.__annotations__ = {p.name: p.annotation for p in parameters}
-        del with_given.__wrapped__  # type: ignore[attr-defined]
+        del with_given.__wrapped__
         return with_given
 
     return decorate

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from dpmpn.cli.output import JsonTarget, Output, table
-from dpmpn.cli.progress import Meter
+from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.data.importer import load_dataset
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.wording import percentage

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpmpn.cli.output import JsonTarget, Output
-from dpmpn.cli.progress import Meter
+from dpmpn.cli.output import JsonTarget, Meter, Output
 from dpmpn.cli.settings import with_settings
 from dpmpn.cli.signals import stoppable
 from dpmpn.config import Config, load_preset, with_overrides

@@ -1,17 +1,39 @@
-"""Tables and plots for readers, the way the paper prints them; the same figure is the same file."""
+"""What readers see: tables and plots the way the paper prints them, and what others published, with its sources."""
 
+import tomllib
 from collections.abc import Collection, Iterable, Sequence
-from functools import partial
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from importlib import resources
 from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
 from dpmpn.errors import RunError
+from dpmpn.evaluate.metrics import TITLES
 from dpmpn.files import write_whole
 from dpmpn.wording import percentage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+# Okabe and Ito's colours, which colour-blind readers tell apart; the dark ones first.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a8a8a")
+EMPHASIS = "#d7261e"  # what a reader should see first
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_STYLE: Any = {
+    "svg.hashsalt": "dpmpn",
+    "svg.fonttype": "path",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+}
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[str] = ()) -> str:
@@ -26,25 +48,6 @@ def mean_std(fractions: Sequence[float]) -> str:
         return percentage(fractions[0])
     spread = f"{100 * stdev(fractions):.1f}"
     return f"{percentage(mean(fractions))} ({spread.removeprefix('0')})"
-
-
-# Okabe and Ito's colours, which colour-blind readers tell apart; the dark ones first.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a8a8a")
-EMPHASIS = "#d7261e"  # what a reader should see first
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_GRID = "#e6e6e6"
-_STYLE: Any = {
-    "svg.hashsalt": "dpmpn",
-    "svg.fonttype": "path",
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": _GRID,
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-}
 
 
 def check_plotting() -> None:
@@ -80,3 +83,60 @@ def save_plot(figure: "Figure", stem: Path) -> list[Path]:
             metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {}
             write_whole(path, partial(figure.savefig, format=kind, dpi=150, metadata=metadata))
     return files
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """A system's filtered scores in percent on one dataset, as they were printed; None where they were not."""
+
+    system: str
+    scores: dict[str, float | None]  # by the keys of all metrics
+    source: str
+    later: bool  # than the paper
+    printed: dict[str, str]  # the scores with the standard deviations that stood beside them
+
+    def score(self, metric: str, missing: float) -> float:
+        """A score, or what stands for one that was not printed."""
+        value = self.scores[metric]
+        return missing if value is None else value
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, the scores among them by their metrics."""
+        values = asdict(self)
+        return {"system": values.pop("system"), **values.pop("scores"), **values}
+
+    def shown(self, metric: str) -> str:
+        """A score as it was printed; a dash where it was not."""
+        return self.printed.get(metric, "-")
+
+
+def published_rows(dataset: str) -> list[PublishedRow]:
+    """The rows of a dataset in the order of the paper's tables, later systems last; none for other datasets."""
+    return [_row(values) for values in _file().get(dataset, [])]
+
+
+def published_map() -> dict[str, dict[str, str]]:
+    """MAP in percent on the NELL995 tasks as printed in the paper: system, then task."""
+    return dict(_file()["NELL995"])
+
+
+def source_names() -> dict[str, str]:
+    """Where figures were taken from, by the key that rows name."""
+    return dict(_file()["sources"])
+
+
+@cache
+def _file() -> dict[str, Any]:
+    return tomllib.loads((resources.files("dpmpn.lab") / "published.toml").read_text("utf-8"))
+
+
+def _row(values: dict[str, Any]) -> PublishedRow:
+    printed = dict(values["scores"])
+    numbers = {metric: float(text.split("(")[0]) for metric, text in printed.items()}
+    return PublishedRow(
+        system=values["system"],
+        scores={metric: numbers.get(metric) for metric in TITLES},
+        source=source_names()[values["source"]],
+        later=values.get("later", False),
+        printed=printed,
+    )

@@ -17,7 +17,7 @@ from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.evaluate.metrics import TITLES
 from dpmpn.lab.compare.comparison import Comparison, Conditions
 from dpmpn.lab.compare.embedding import EMBEDDING_MODELS
-from dpmpn.lab.published import PublishedRow
+from dpmpn.lab.figures import PublishedRow
 
 FAST = ["--models", "distmult,transe", "--budget", "0.005", "--threads", "1"]
 

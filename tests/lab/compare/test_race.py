@@ -10,10 +10,11 @@ import torch
 from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.evaluate.evaluator import known_answers
 from dpmpn.evaluate.ranking import Ranks, rank_targets
-from dpmpn.lab.compare import race as race_module
+from dpmpn.lab.compare import comparison as comparison_module
+from dpmpn.lab.compare.comparison import Course, Race
 from dpmpn.lab.compare.contestants import OwnModel
 from dpmpn.lab.compare.embedding import EMBEDDING_MODELS, EmbeddingModel
-from dpmpn.lab.compare.race import Course, race, validation_seconds
+from dpmpn.lab.compare.report import validation_seconds
 from dpmpn.suitable_config import suitable_config
 
 
@@ -54,8 +55,8 @@ class HandMade:
 @pytest.fixture
 def raced(monkeypatch, families):
     def run(contestant, budget_minutes=128 / 60, **options):
-        monkeypatch.setattr(race_module, "time", SimpleNamespace(perf_counter=lambda: contestant.clock))
-        return race(contestant, Course(families, budget_minutes, 0, 0), **options)
+        monkeypatch.setattr(comparison_module, "time", SimpleNamespace(perf_counter=lambda: contestant.clock))
+        return Race(contestant, Course(families, budget_minutes, 0, 0), **options).run()
 
     return run
 
@@ -153,7 +154,7 @@ def test_scores_that_are_no_numbers_end_the_race(families):
     with torch.no_grad():
         next(contestant.model.parameters()).fill_(float("nan"))
     with pytest.raises(RunError, match="run away"):
-        race(contestant, Course(families, 1e-4, 0, 0))
+        Race(contestant, Course(families, 1e-4, 0, 0)).run()
 
 
 @pytest.mark.parametrize("name", EMBEDDING_MODELS)
@@ -207,7 +208,7 @@ def test_attention_that_cannot_be_computed_ends_the_race(families, monkeypatch, 
     monkeypatch.setattr(contestant.engine, what, fail)
     try:
         with pytest.raises(RunError, match="run away"):
-            race(contestant, Course(families, 1e-4, 0, 0))
+            Race(contestant, Course(families, 1e-4, 0, 0)).run()
     finally:
         contestant.close()
 

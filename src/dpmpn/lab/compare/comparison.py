@@ -1,27 +1,169 @@
-"""A whole comparison: each model raced once, its result kept as a file, so that a broken-off comparison goes on."""
+"""A comparison: each model is trained until its time is spent, validated with the clock stopped, tested, and kept."""
 
 import hashlib
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
+from dpmpn.config import Config
 from dpmpn.data.dataset import SPLITS, Dataset
-from dpmpn.errors import DataError, RunError
+from dpmpn.errors import DataError, RunError, Stopped
+from dpmpn.evaluate.evaluator import count_unseen, known_answers
+from dpmpn.evaluate.known import KnownAnswers
+from dpmpn.evaluate.ranking import Ranks, Summary, summarise
 from dpmpn.files import check_version, read_json, write_json
-from dpmpn.lab.compare.contestants import Entrant, entrants
+from dpmpn.lab.compare.contestants import Contestant, Entrant, entrants
 from dpmpn.lab.compare.embedding import EMBEDDING_MODELS
-from dpmpn.lab.compare.race import Course, Standing, race
-from dpmpn.lab.compare.report import write_report
+from dpmpn.lab.compare.report import validation_seconds, write_report
 from dpmpn.provenance import machine, versions
 from dpmpn.train.lock import holding
+from dpmpn.train.validation import sampled_queries
 
 MODELS = "models"
 _FORMAT, _VERSION = "dpmpn-compare-model", 1
 _REMOVE = "remove that file to train the model anew, or choose another --out"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a race stands, told after every batch and while queries are asked."""
+
+    seconds: float  # of training
+    budget_seconds: float
+    epochs: float
+    best_mrr: float | None
+    asking: str = ""  # such as "test 512 of 6,268"
+
+
+class Course:
+    """What is the same for all: the budget, the queries and the answers a filtered rank leaves out."""
+
+    def __init__(self, dataset: Dataset, budget_minutes: float, validation_queries: int, seed: int) -> None:
+        for split in ("valid", "test"):
+            if not len(dataset.split(split)):
+                raise DataError(
+                    f"dataset '{dataset.name}' has no {split} triples; a comparison chooses on valid and tests on test"
+                )
+        self.dataset, self.budget_seconds = dataset, 60 * budget_minutes
+        drawn = Config().replace(validation_queries=validation_queries, seed=seed)
+        self.validation = sampled_queries(dataset, drawn)
+
+    @cached_property
+    def known(self) -> KnownAnswers:
+        """Every fact of every split."""
+        return known_answers(self.dataset)
+
+
+class Race:
+    """One model's race: trained, validated on the way, and tested."""
+
+    def __init__(
+        self,
+        contestant: Contestant,
+        course: Course,
+        tell: Callable[[Standing], None] = lambda _: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.contestant, self.course, self.tell, self.stop = contestant, course, tell, stop
+        self.seconds, self.cpu_seconds, self.queries = 0.0, 0.0, 0  # of training alone
+        self.curve: list[dict[str, float]] = []
+        self.best: dict[str, float] | None = None
+        self.best_weights: dict[str, Tensor] = {}
+        self.evaluation_seconds = 0.0
+
+    def run(self) -> dict[str, Any]:
+        """Train until the last validation is due, then test the best model; its result as plain values."""
+        due = validation_seconds(self.course.budget_seconds)
+        while due:
+            self._train_until(due[0])
+            due = [seconds for seconds in due if seconds > self.seconds]
+            self._validate()
+        return self._result(self._test())
+
+    def _train_until(self, seconds: float) -> None:
+        """Train until the clock shows so many seconds; it runs inside batches alone."""
+        cpu = self.contestant.cpu_seconds()  # asks the system about every process: not for each batch
+        while self.seconds < seconds:
+            self._check_stop()
+            started = time.perf_counter()
+            self.queries += self.contestant.train_batch()
+            self.seconds += time.perf_counter() - started
+            self.tell(self._standing())
+        self.cpu_seconds += self.contestant.cpu_seconds() - cpu
+
+    def _validate(self) -> None:
+        mrr = summarise(self._ranks("validation", self.course.validation))["realistic"]["mrr"]
+        point = {
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
+            "epochs": self._epochs(),
+            "mrr": mrr,
+        }
+        self.curve.append(point)
+        if self.best is None or mrr > self.best["mrr"]:
+            self.best, self.best_weights = point, self.contestant.weights()
+
+    def _test(self) -> dict[str, Any]:
+        """Scores of the best model on the whole test set, in both directions and in each."""
+        self.contestant.restore(self.best_weights)
+        dataset = self.course.dataset
+        ranks, n_triples = self._ranks("test", dataset.queries("test")), len(dataset.test)
+        head: Summary | None = summarise(ranks[n_triples:]) if dataset.both_directions else None
+        return {
+            "triples": n_triples,
+            "unseen": count_unseen(dataset, dataset.test),
+            "both": summarise(ranks),
+            "tail": summarise(ranks[:n_triples]),
+            "head": head,
+        }
+
+    def _ranks(self, what: str, queries: np.ndarray) -> Ranks:
+        def asked(done: int, total: int) -> None:
+            self._check_stop()
+            self.tell(self._standing(f"{what} {done:,} of {total:,}"))
+
+        started = time.perf_counter()
+        try:
+            ranks = self.contestant.rank(queries, self.course.known, asked)
+        except ValueError as error:
+            raise RunError(
+                f"the model cannot be ranked after {self._epochs():.2f} epochs ({error}): its weights have "
+                "run away; try another --seed, or leave an embedding model out of --models"
+            ) from error
+        self.evaluation_seconds += time.perf_counter() - started
+        return ranks
+
+    def _check_stop(self) -> None:
+        if self.stop():
+            raise Stopped
+
+    def _epochs(self) -> float:
+        return self.queries / self.contestant.epoch_queries
+
+    def _standing(self, asking: str = "") -> Standing:
+        best = None if self.best is None else self.best["mrr"]
+        return Standing(self.seconds, self.course.budget_seconds, self._epochs(), best, asking)
+
+    def _result(self, test: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "parameters": self.contestant.n_parameters,
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
+            "queries": self.queries,
+            "queries_per_s": self.queries / self.seconds,
+            "epochs": self._epochs(),
+            "evaluation_seconds": self.evaluation_seconds,
+            "curve": self.curve,
+            "best": self.best,
+            "test": test,
+        }
 
 
 @dataclass(frozen=True)
@@ -111,7 +253,7 @@ class Comparison:
     ) -> dict[str, Any]:
         contestant = entrant.make()
         try:
-            result = race(contestant, self.course, tell, stop)
+            result = Race(contestant, self.course, tell, stop).run()
         except RunError as error:
             raise RunError(f"{entrant.name}: {error}") from error
         finally:

@@ -169,7 +169,7 @@ class EmbeddingModel:
         self.model.train()
         with _computing_with(self.threads):
             self.optimiser.zero_grad(set_to_none=True)
-            self._penalty(heads, relations, tails).backward()
+            torch.autograd.backward(self._penalty(heads, relations, tails))
             self.optimiser.step()
             self.model.post_parameter_update()  # constraints of the model, such as rotations of length 1
         return len(heads)
@@ -227,6 +227,7 @@ class EmbeddingModel:
             drawn = torch.randint(self.n_entities, shape, generator=self.generator)
             scores = self.form.scores_of_some(*asked, torch.cat([tails.unsqueeze(1), drawn], 1))
             targets = torch.zeros_like(tails)
+        penalty: Tensor
         if self.loss is not None:
             penalty = self.loss.process_slcwa_scores(scores[:, :1], scores[:, 1:])
         else:
@@ -290,8 +291,9 @@ def _regulariser(settings: EmbeddingSettings) -> Any:
 
 
 def _optimiser(model: Any, settings: EmbeddingSettings) -> torch.optim.Optimizer:
-    optimisers = {"Adam": torch.optim.Adam, "Adagrad": torch.optim.Adagrad}
-    return optimisers[settings.optimiser](model.parameters(), settings.learning_rate)
+    optimisers: dict[str, Any] = {"Adam": torch.optim.Adam, "Adagrad": torch.optim.Adagrad}
+    made: torch.optim.Optimizer = optimisers[settings.optimiser](model.parameters(), settings.learning_rate)
+    return made
 
 
 @contextmanager

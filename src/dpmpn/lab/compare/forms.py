@@ -4,10 +4,14 @@ PyKEEN's own scores of all entities go through an array of queries x entities x 
 one matrix product or one table of distances, and no model should lose a race for want of that.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
+
+Vectors = Callable[[Tensor | None], Tensor]
+"""Those of some ids, or of all."""
 
 
 class Form:
@@ -17,7 +21,8 @@ class Form:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self.entities, self.relations = model.entity_representations[0], model.relation_representations[0]
+        self.entities: Vectors = model.entity_representations[0]
+        self.relations: Vectors = model.relation_representations[0]
 
     def scores_of_all(self, heads: Tensor, relations: Tensor, backward: Tensor | None) -> Tensor:
         """Scores of all entities as tails, or as heads where asked backward."""  # queries x entities
@@ -40,7 +45,8 @@ class Form:
     def _meet(self, vectors: Tensor, answers: Tensor) -> Tensor:
         if self.p is None:
             return torch.einsum("qd,qcd->qc", vectors, answers)
-        return -torch.linalg.vector_norm(vectors.unsqueeze(1) - answers, self.p, dim=-1)
+        distances: Tensor = torch.linalg.vector_norm(vectors.unsqueeze(1) - answers, self.p, dim=-1)
+        return -distances
 
     def _query(self, heads: Tensor, relations: Tensor, backward: Tensor | None) -> Tensor:
         relation = self.relations(relations)
@@ -94,7 +100,9 @@ class HolE(Form):
     """r . (h correlated with t) = t . (r convolved with h), by Fourier transforms."""
 
     def _moved(self, entity: Tensor, relation: Tensor) -> Tensor:
-        return torch.fft.irfft(torch.fft.rfft(entity) * torch.fft.rfft(relation), entity.shape[-1])
+        product = torch.fft.rfft(entity) * torch.fft.rfft(relation)
+        convolved: Tensor = torch.fft.irfft(product, entity.shape[-1])
+        return convolved
 
     def _turned(self, relation: Tensor) -> Tensor:
         return relation.flip(-1).roll(1, -1)  # whose transform is the conjugate
@@ -105,7 +113,7 @@ class ConvE(Form):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        self.biases = model.entity_representations[1]
+        self.biases: Vectors = model.entity_representations[1]
 
     def scores_of_all(self, heads: Tensor, relations: Tensor, backward: Tensor | None) -> Tensor:
         """Scores of all entities as tails."""
@@ -123,7 +131,8 @@ class ConvE(Form):
         image = (-1, shape.input_channels, shape.image_height, shape.image_width)
         picture = torch.cat([entity.view(image), relation.view(image)], dim=-2)
         features = interaction.hr2d(picture).view(-1, shape.num_in_features)
-        return interaction.hr1d(features)
+        vector: Tensor = interaction.hr1d(features)
+        return vector
 
 
 class TransR(TransE):
@@ -131,13 +140,13 @@ class TransR(TransE):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        self.matrices = model.relation_representations[1]  # entity dims x relation dims each
+        self.matrices: Vectors = model.relation_representations[1]  # entity dims x relation dims each
 
     def scores_of_all(self, heads: Tensor, relations: Tensor, backward: Tensor | None) -> Tensor:
         """Scores of all entities; they are projected once for each relation that is asked."""
         vectors = self._query(heads, relations, backward)
         scores = vectors.new_empty(len(heads), self.model.num_entities)
-        for relation in relations.unique():
+        for relation in torch.unique(relations):
             rows = relations == relation
             answers = self._cut(self.entities(None) @ self.matrices(relation))
             scores[rows] = self._meet_all(vectors[rows], answers)
@@ -160,7 +169,8 @@ class TransR(TransE):
     def _cut(self, vectors: Tensor) -> Tensor:
         longest = self.model.interaction.max_projection_norm
         lengths = torch.linalg.vector_norm(vectors, self.p, dim=-1, keepdim=True)
-        return vectors * (longest / lengths.clamp_min(longest))
+        scales: Tensor = longest / lengths.clamp_min(longest)
+        return vectors * scales
 
 
 FORMS: dict[str, type[Form]] = {

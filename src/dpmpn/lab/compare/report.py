@@ -7,9 +7,16 @@ from typing import Any
 
 from dpmpn.evaluate.metrics import TITLES
 from dpmpn.files import write_json, write_text
-from dpmpn.lab.compare.race import MARKS, validation_seconds
-from dpmpn.lab.figures import COLOURS, EMPHASIS, MARKERS, new_figure, save_plot, table
-from dpmpn.lab.published import PublishedRow, published_rows
+from dpmpn.lab.figures import (
+    COLOURS,
+    EMPHASIS,
+    MARKERS,
+    PublishedRow,
+    new_figure,
+    published_rows,
+    save_plot,
+    table,
+)
 from dpmpn.wording import counted, percentage, plural
 
 NAME = "compare"
@@ -18,6 +25,16 @@ _UNEQUAL = 1.1  # busy cores of one model over those of another
 _FORMAT, _VERSION = "dpmpn-compare", 1
 # Of these there is no kept implementation that could be trained here.
 _WITHOUT_LIBRARY = ("neurallp", "minerva", "mwalk", "deeppath")
+_HALVINGS = 8
+MARKS = (5, 15, 60)
+"""Minutes at which all models are validated, however long the budget beyond them is."""
+
+
+def validation_seconds(budget_seconds: float) -> list[float]:
+    """When a model is validated: at 1/128, 1/64, ... 1/2 and all of the budget, and at the marks within it."""
+    halves = [budget_seconds * 2.0**-halvings for halvings in range(_HALVINGS)]
+    marks = [60.0 * minutes for minutes in MARKS if 60 * minutes < budget_seconds]
+    return sorted({*halves, *marks})
 
 
 def write_report(out: Path, conditions: dict[str, Any], models: list[dict[str, Any]]) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from dpmpn.data.dataset import Dataset
 from dpmpn.data.registry import known_dataset
 from dpmpn.data.tasks import single_relation_task
 from dpmpn.evaluate.metrics import MAP_TITLES, TIES
-from dpmpn.lab.figures import mean_std, table
-from dpmpn.lab.published import published_map
+from dpmpn.lab.figures import mean_std, published_map, table
 from dpmpn.lab.reproduce.analysis import NOT_COMPARABLE, grouped, seeds_note
 from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, Request, Result, row_of
 from dpmpn.lab.reproduce.settings import QUICK_DATASET, config_for, dataset_named, training_seconds

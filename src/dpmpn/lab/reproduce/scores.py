@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config, load_preset, with_overrides
 from dpmpn.data.dataset import Dataset
-from dpmpn.lab.figures import table
-from dpmpn.lab.published import PublishedRow, published_rows
+from dpmpn.lab.figures import PublishedRow, published_rows, table
 from dpmpn.lab.reproduce.analysis import mean_of, score_cells, seeds_note, training_note
 from dpmpn.lab.reproduce.exhibit import METRICS, Exhibit, Piece, Request, Result, row_of
 from dpmpn.lab.reproduce.settings import LIMITS, QUICK_DATASET, SCALE_DATASET, config_for, training_seconds

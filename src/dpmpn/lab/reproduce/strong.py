@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
 from dpmpn.evaluate.metrics import TITLES
-from dpmpn.lab.figures import mean_std, table
-from dpmpn.lab.published import published_rows
+from dpmpn.lab.figures import mean_std, published_rows, table
 from dpmpn.lab.reproduce.analysis import length_note, mean_of, run_label, score_cells, seeds_note
 from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, Request, Result, row_of
 from dpmpn.lab.reproduce.settings import (
