@@ -1,16 +1,10 @@
 """Explanations of reasoning that is written down by hand, so that pictures of it can be tested without a model."""
 
-from dataclasses import replace
-
-import numpy as np
+import small_reasoning
+from small_reasoning import Move
 
 from dpmpn.config import Horizon
-from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.explain.explanation import Prediction, Question
-from dpmpn.explain.flow import AnswerFlow, QueryFlow, StepFlow
 from dpmpn.render.explanation import Explanation
-
-Move = tuple[str, str, str, float]  # from, relation ("=" waits, "^r" goes against r), to, flow
 
 SERBIA: list[list[Move]] = [
     [
@@ -53,45 +47,12 @@ def explained(
     facts = [
         (b, r[1:], a) if r.startswith("^") else (a, r, b) for step in moves for a, r, b, _ in step if r != "="
     ]
-    graph = KnowledgeGraph.from_tuples(list(dict.fromkeys(facts)))
-    query = _query_flow(graph, moves, head)
-    probability = float(query.attention[-1, query.index(graph.entities.id(answer))])
-    return Explanation(
-        Question(head, relation, False, head, relation),
-        Prediction(answer, probability, 1, False, answer, 0.0, "test"),
-        replace(Horizon(), max_attending_from_per_step=20),
-        graph,
-        AnswerFlow.to(query, graph.entities.id(answer)),
+    return small_reasoning.explained(
+        answer,
+        facts=list(dict.fromkeys(facts)),
+        moves=moves,
+        head=head,
+        relation=relation,
+        horizon=Horizon(max_attending_from_per_step=20),
+        held_out="test",
     )
-
-
-def _query_flow(graph: KnowledgeGraph, moves: list[list[Move]], head: str) -> QueryFlow:
-    """Nodes stand at their entities' ids: every entity is one."""
-    shape = len(moves), graph.n_entities
-    attention = np.zeros((shape[0] + 1, shape[1]))
-    attention[0, graph.entities.id(head)] = 1.0
-    attended_from = np.zeros(shape, bool)
-    steps = []
-    for t, step in enumerate(moves):
-        heads, tails = (np.array([graph.entities.id(move[end]) for move in step]) for end in (0, 2))
-        flow = np.array([move[3] for move in step])
-        np.add.at(attention[t + 1], tails, flow)
-        attended_from[t, heads] = True
-        steps.append(StepFlow(heads, np.array([_relation(graph, move[1]) for move in step]), tails, flow))
-    return QueryFlow(
-        graph.entities.id(head),
-        np.arange(shape[1]),
-        attention,
-        attention,
-        attended_from,
-        attention[1:] > 0,
-        tuple(steps),
-    )
-
-
-def _relation(graph: KnowledgeGraph, relation: str) -> int:
-    if relation == "=":
-        return graph.self_loop
-    if relation.startswith("^"):
-        return int(graph.inverse[graph.relation_names.id(relation[1:], "relation")])
-    return graph.relation_names.id(relation, "relation")

@@ -50,6 +50,7 @@ def explained(
     inverse: bool = False,
     add_inverses: bool = True,
     prior: float | None = None,
+    horizon: Horizon = Horizon(),  # noqa: B008
     **prediction: object,
 ) -> Explanation:
     """The explanation of an answer to which the given flows led."""
@@ -70,7 +71,7 @@ def explained(
             relations.label(relations.id(relation, "relation")),
         ),
         replace(given, **prediction),  # type: ignore[arg-type]
-        Horizon(),
+        horizon,
         graph,
         AnswerFlow.to(flow, entity),
         prior,

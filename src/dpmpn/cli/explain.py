@@ -164,8 +164,7 @@ def _write_json(target: str, explanation: "Explanation", why_not: "Sequence[WhyN
 
 def _rendered(explanation: "Explanation", why_not: "Sequence[WhyNot]", name: str) -> str:
     """What is printed of a format: its main file."""
-    format = FORMATS[name]
-    return format.files(explanation, why_not)[format.main].decode("utf-8")
+    return FORMATS[name].content(explanation, why_not).decode("utf-8")
 
 
 def _save(

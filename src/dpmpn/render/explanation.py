@@ -69,7 +69,7 @@ class Explanation(ExplanationData):
     def save(
         self, folder: str | Path, formats: str | Sequence[str] = PLAIN, why_not: Sequence[WhyNotData] = ()
     ) -> list[Path]:
-        """Write it to files of a folder; formats are text, json, csv, svg, png, html and dot."""
+        """Write it to files of a folder, in the formats that `dpmpn explain --format` has."""
         return save_explanation(self, folder, formats, why_not)
 
     def _repr_html_(self) -> str:

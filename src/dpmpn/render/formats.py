@@ -41,6 +41,10 @@ class Format:
             for name, content in self.write(explanation, why_not).items()
         }
 
+    def content(self, explanation: ExplanationData, why_not: _WhyNot = ()) -> bytes:
+        """What its main file holds."""
+        return self.files(explanation, why_not)[self.main]
+
 
 def _tables(explanation: ExplanationData, _: _WhyNot) -> dict[str, str | bytes]:
     return {f"{name}.csv": table.write_csv() for name, table in as_tables(explanation).items()}
@@ -153,14 +157,14 @@ def _made(format: str, explanation: ExplanationData, why_not: Sequence[WhyNotDat
 
 def _of_another(folder: Path, own: Callable[[str], Files]) -> list[Path]:
     """The files of an earlier explanation, if it is not the same as `own` would write it."""
-    found = []
+    others = []
     for format in FORMATS.values():
         beginnings = format.beginnings
         there = {name: content for name in beginnings if (content := _read(folder / name)) is not None}
         there = {name: content for name, content in there.items() if content.startswith(beginnings[name])}
         same = own(format.name) if there else {}
-        found += [folder / name for name, content in there.items() if same.get(name) != content]
-    return found
+        others += [folder / name for name, content in there.items() if same.get(name) != content]
+    return others
 
 
 def _read(path: Path) -> bytes | None:

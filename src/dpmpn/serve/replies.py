@@ -81,7 +81,7 @@ def download(result: QueryResult, answer: int | None, format: Format) -> tuple[b
     """An explanation as a file: what it holds, and its name."""
     explained = _explained(result, answer)
     try:
-        content = format.files(explained)[format.main]
+        content = format.content(explained)
     except ConfigError as error:  # what draws it is not installed here
         raise Problem("not_found", str(error)) from error
     return content, _file_name(explained, format.suffix)
