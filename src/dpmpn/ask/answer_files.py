@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, Answers, fingerprint
-from dpmpn.ask.parts import Parts, check_place
+from dpmpn.ask.parts import Parts, check_out
 from dpmpn.ask.question_files import read_queries
 from dpmpn.ask.question_names import QueryNames, look_up_names
 from dpmpn.errors import ConfigError
@@ -60,7 +60,7 @@ def answer_queries(
     queries, out, began = Path(queries), Path(out), time.monotonic()
     if top < 1:
         raise ConfigError(f"'top' must be at least 1, not {top}")
-    check_place(out)
+    check_out(out)
     names = look_up_names(queries, reasoner.graph, skip_unknown)
     options = {"top": top, "new": new, "why": why, "skip_unknown": skip_unknown}
     model = fingerprint(reasoner.engine, reasoner.dataset)
@@ -94,7 +94,7 @@ class Answerer:
         self._names = pl.Series("answer", entities.names, dtype=pl.String)
         self._labels = entities.labels.name if entities.has_labels and entities.labels else None
         self._schema: dict[str, Any] = {
-            "asked": pl.Int64,
+            "row": pl.Int64,
             "rank": pl.Int64,
             "answer": pl.String,
             **({} if self._labels is None else {"label": pl.String}),
@@ -122,8 +122,8 @@ class Answerer:
             found.append(self._table(rows, answers))
             if tick is not None:
                 tick(start + len(rows))
-        questions = pl.DataFrame({"position": np.arange(len(heads)), "asked": first[same]})
-        return questions.join(pl.concat(found), on="asked", maintain_order="left_right").drop("asked")
+        questions = pl.DataFrame({"position": np.arange(len(heads)), "row": first[same]})
+        return questions.join(pl.concat(found), on="row", maintain_order="left_right").drop("row")
 
     def _table(self, rows: np.ndarray, answers: Answers) -> pl.DataFrame:
         """The best answers to some different questions, which stand in these rows."""
@@ -134,12 +134,12 @@ class Answerer:
         stated = known.stated_of(answers)
         names = self._names.gather(answers.entities)
         columns: dict[str, Any] = {
-            "asked": rows[answers.query],
+            "row": rows[answers.query],
             "rank": answers.ranks,
             "answer": names,
             "probability": _rounded(answers.probabilities),
             "known": stated == KNOWN,
-            "held_out": [HELD_OUT[place] or None for place in stated.tolist()],
+            "held_out": [HELD_OUT[index] or None for index in stated.tolist()],
             "through_unseen": _rounded(answers.through_unseen),
         }
         if self._labels is not None:

@@ -22,7 +22,7 @@ from typing import Any
 
 import polars as pl
 
-from dpmpn.ask.tables import check_out, write_table
+from dpmpn.ask.tables import table_format, write_table
 from dpmpn.errors import RunError
 from dpmpn.files import read_json, sha256_of, sync, write_json, write_whole
 from dpmpn.train.lock import holding
@@ -39,7 +39,7 @@ class Parts:
     def __init__(self, out: str | Path, request: Mapping[str, Any]) -> None:
         """Begin a table, or go on with one that the same request began."""
         self.out = Path(out)
-        check_place(self.out)
+        check_out(self.out)
         self.folder = _folder_of(self.out)
         self._removed = _removed_of(self.out)
         self._paths: list[Path] = []
@@ -50,7 +50,7 @@ class Parts:
             raise RunError(f"{self.folder} cannot be made: {error.strerror}; choose another --out") from error
         try:
             self._held.enter_context(holding(self.folder))
-            if self.out.exists() and not self._is_placed():
+            if self.out.exists() and not self._is_finished():
                 raise _taken(self.out)
             self._claim(json.loads(json.dumps(dict(request))))
             self._paths.extend(self._whole_parts())
@@ -95,7 +95,7 @@ class Parts:
         table = self.folder / f"table-{self.out.name}"
         with self._kept():
             write_table(table, self.read() if frames is None else frames)
-        if self.out.exists() and not self._is_placed():
+        if self.out.exists() and not self._is_finished():
             raise _taken(self.out)
         with self._kept():
             write_json(self.folder / _FINISHED, {"bytes": table.stat().st_size, "sha256": sha256_of(table)})
@@ -122,7 +122,7 @@ class Parts:
             advice = "what was done is kept: make room, and the same command goes on"
             raise RunError(f"{error}; {advice}") from error
 
-    def _is_placed(self) -> bool:
+    def _is_finished(self) -> bool:
         """Whether the table is finished, and only the folder was left by a kill."""
         finished = self.folder / _FINISHED
         if not finished.is_file() or not self.out.is_file():
@@ -168,10 +168,12 @@ class Parts:
         return whole
 
 
-def check_place(out: Path) -> None:
+def check_out(out: Path) -> None:
     """Refuse early a table that could not be written, or is there already; what a kill left of it goes."""
-    check_out(out)
-    if _removed_of(out).exists():  # asked of the longest name: it may be too long
+    table_format(out)
+    if not out.parent.is_dir():
+        raise RunError(f"{out.parent} is not a folder; make it or choose another --out")
+    if _removed_of(out).exists():  # the longest name is tried first: it may be too long
         shutil.rmtree(_removed_of(out), ignore_errors=True)
     if out.exists() and not _folder_of(out).exists():
         raise _taken(out)

@@ -36,12 +36,13 @@ _OTHER_NAMES = {
     "head": ("subject", "source", "from", "subj", "head_id", "subject_id", "source_id"),
     "relation": ("predicate", "property", "rel", "pred", "relationship", "relation_id", "predicate_id"),
 }
-_ASKED = ("inverse", "direction")  # the column that says which way a question goes
+_DIRECTION_COLUMNS = ("inverse", "direction")  # one of them may say which way a question goes
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 _JSON, _PARQUET = (".jsonl", ".ndjson"), (".parquet", ".pq")
 _WRITE = "write the columns head and relation (and inverse, true or false), named in the first line"
 _WRITE_JSON = 'write objects such as {"head": "Serbia", "relation": "borders"}'
 _ROWS = 50_000  # read at once
+_NUMBER = "number in the file"  # column of lines or rows, for errors; nobody else calls one so
 _DIRECTIONS = {
     **dict.fromkeys(("", "false", "0", "no", "forward", "tail"), False),
     **dict.fromkeys(("true", "1", "yes", "inverse", "head"), True),
@@ -83,17 +84,20 @@ def _cut(frames: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
 
 
 def _checked(path: Path, unit: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Head, relation, inverse and what else there is; the column `place`, which errors name, goes."""
+    """Head, relation, inverse and what else there is; the numbers, which errors name, go."""
     own = _own_names(frame.columns)
     frame = frame.rename(own)
     for name in _NAMES:
         wrong = frame.select(no_text(name).fill_null(True)).to_series()
         if wrong.any():
-            place = frame["place"][int(wrong.arg_max() or 0)]
-            raise DataError(f"{path}, {unit} {place:,}: the {name} is empty; give it a name")
-    asked = next((name for name in _ASKED if name in own.values()), None)
+            number = frame[_NUMBER][int(wrong.arg_max() or 0)]
+            raise DataError(f"{path}, {unit} {number:,}: the {name} is empty; give it a name")
+    asked = next((name for name in _DIRECTION_COLUMNS if name in own.values()), None)
     return frame.select(
-        "head", "relation", _inverse(path, unit, frame, asked), pl.exclude(*_NAMES, "place", *_ASKED)
+        "head",
+        "relation",
+        _inverse(path, unit, frame, asked),
+        pl.exclude(*_NAMES, _NUMBER, *_DIRECTION_COLUMNS),
     )
 
 
@@ -107,7 +111,7 @@ def _inverse(path: Path, unit: str, frame: pl.DataFrame, column: str | None) -> 
         at = int(inverse.is_null().arg_max() or 0)
         values = "true or false" if column == "inverse" else "tail or head"
         raise DataError(
-            f"{path}, {unit} {frame['place'][at]:,}: {column} is '{short(texts[at])}'; write {values}"
+            f"{path}, {unit} {frame[_NUMBER][at]:,}: {column} is '{short(texts[at])}'; write {values}"
         )
     return inverse
 
@@ -115,7 +119,7 @@ def _inverse(path: Path, unit: str, frame: pl.DataFrame, column: str | None) -> 
 def _own_names(columns: Sequence[str]) -> dict[str, str]:
     """The columns that make a question, and what each is called here; another name counts where it is the only one."""
     plain = {column: column.strip().lstrip("#?: ").lower() for column in columns}
-    own = {column: name for column, name in plain.items() if name in (*_NAMES, *_ASKED)}
+    own = {column: name for column, name in plain.items() if name in (*_NAMES, *_DIRECTION_COLUMNS)}
     for name in _NAMES:
         others = [column for column, other in plain.items() if other in _OTHER_NAMES[name]]
         if name not in own.values() and len(others) == 1:
@@ -133,9 +137,9 @@ def _check_columns(path: Path, columns: Sequence[str]) -> None:
     double = next((name for i, name in enumerate(plain) if name in plain[:i]), None)
     if double is not None:
         raise DataError(f"{path}: has two columns '{double}'; rename or leave out one")
-    if set(_ASKED) <= set(plain):
+    if set(_DIRECTION_COLUMNS) <= set(plain):
         raise DataError(f"{path}: has the columns inverse and direction, which say the same; leave out one")
-    taken = next((name for name in plain if name in ANSWER_COLUMNS | {"place"}), None)
+    taken = next((name for name in plain if name in ANSWER_COLUMNS), None)
     if taken is not None:
         raise DataError(f"{path}: a column '{taken}' would clash with that of the answers; rename it")
 
@@ -159,8 +163,8 @@ def _text_frames(path: Path) -> Iterator[pl.DataFrame]:
             columns = [name or "" for name in next(records, (1, []))[1]]
             _check_columns(path, columns)
             schema = dict.fromkeys(columns, pl.String)
-        while rows := [(place, *fields) for place, fields in islice(records, _ROWS)]:
-            yield pl.DataFrame(rows, {"place": pl.Int64, **schema}, orient="row")
+        while rows := [(number, *fields) for number, fields in islice(records, _ROWS)]:
+            yield pl.DataFrame(rows, {_NUMBER: pl.Int64, **schema}, orient="row")
 
 
 def _lines(path: Path, chunks: Iterable[Any]) -> Iterator[tuple[int, str]]:
@@ -271,5 +275,5 @@ def _parquet_frames(path: Path) -> Iterator[pl.DataFrame]:
             raise DataError(f"{path}: column '{name}' holds {dtype}; give texts or numbers")
     first = 1
     for frame in table_slices(path, table.with_columns(pl.col(texts).cast(pl.String)), n_rows):
-        yield frame.with_row_index("place", first).cast({"place": pl.Int64})
+        yield frame.with_row_index(_NUMBER, first).cast({_NUMBER: pl.Int64})
         first += len(frame)

@@ -142,14 +142,14 @@ class Reasoner:
     def question_ids(self, head: str, relation: str, inverse: bool = False) -> tuple[int, int, bool]:
         """A question as ids: the entity to start from, the relation to ask, and whether that is asked backwards."""
         source = self.graph.entities.id(head)
-        asked = self.graph.relation_names.id(relation, "relation", self.graph.n_forward)
+        relation_id = self.graph.relation_names.id(relation, "relation", self.graph.n_forward)
         if inverse:
-            asked = int(self.graph.inverse[asked])
-            if asked < 0:
+            relation_id = int(self.graph.inverse[relation_id])
+            if relation_id < 0:
                 raise DataError(
                     f"relation '{relation}' has no inverse in this graph, so its head cannot be asked"
                 )
-        return source, asked, inverse
+        return source, relation_id, inverse
 
     def ask(self, questions: Sequence[tuple[int, int, bool]], traced: bool = True) -> list[QueryResult]:
         """Ask questions, given as ids, together: what each reached does not depend on the others, to six digits.

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from dpmpn.errors import DataError, RunError
+from dpmpn.errors import DataError
 from dpmpn.files import write_whole
 
 _FORMATS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
@@ -28,13 +28,6 @@ def table_format(path: Path) -> str:
             f"{path}: a table cannot be named so; end the name in .csv, .tsv, .jsonl (also with .gz) or .parquet"
         )
     return _FORMATS[suffix]
-
-
-def check_out(path: Path) -> None:
-    """Refuse early what `write_table` could not write to in the end."""
-    table_format(path)
-    if not path.parent.is_dir():
-        raise RunError(f"{path.parent} is not a folder; make it or choose another --out")
 
 
 def write_table(path: Path, frames: Iterable[pl.DataFrame]) -> None:

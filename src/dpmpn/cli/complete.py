@@ -91,7 +91,7 @@ def command(
     Probabilities are measured on the validation facts: they say how often answers like this one were right there.
     """
     output = Output(json)
-    from dpmpn.ask.parts import check_place
+    from dpmpn.ask.parts import check_out
     from dpmpn.complete.completer import checked_request, complete
     from dpmpn.complete.measure import SAMPLE, calibration_of
     from dpmpn.complete.questions import Asking
@@ -99,7 +99,7 @@ def command(
 
     asking = Asking(heads, both_directions)  # type: ignore[arg-type]
     if out is not None:
-        check_place(out)  # measuring may take minutes
+        check_out(out)  # measuring may take minutes
     if reliability is not None:
         check_plot(reliability)
     reasoner = Reasoner.load(run_dir, **settings)

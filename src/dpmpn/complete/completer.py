@@ -14,19 +14,9 @@ from dpmpn.ask.parts import Parts
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.tables import table_format
 from dpmpn.complete.calibration import Calibration
-from dpmpn.complete.facts import (
-    FACT,
-    FACTS,
-    Finder,
-    NewAnswers,
-    as_text,
-    best_facts,
-    described,
-    found_facts,
-    probable_facts,
-)
+from dpmpn.complete.facts import FACT, FACTS, Finder, as_text, best_facts, described, facts_of
 from dpmpn.complete.measure import calibration_of, digest_of
-from dpmpn.complete.questions import Asking, QuestionList, Questions, check_questions
+from dpmpn.complete.questions import Asking, Questions, check_questions
 from dpmpn.data.dataset import SPLITS
 from dpmpn.errors import ConfigError, DataError
 
@@ -83,14 +73,24 @@ def complete(
                 "those whose entities are least like the ones that have an answer"
             )
         finder = Finder(reasoner, known, asking.answers)
-        wanted = partial(found_facts, reasoner.graph, calibration)
-        describe = partial(described, reasoner, calibration, held_out)
+
+        def found(first: int) -> pl.DataFrame:
+            tick("asked", first, questions.total)
+            part = questions.part(first, min(first + PART, questions.total))
+            answers = finder.find(
+                part, questions.of_type, lambda done: tick("asked", first + done, questions.total)
+            )
+            return facts_of(reasoner.graph, calibration, part, answers)
+
+        n_parts = -(-questions.total // PART)
         try:
-            found = _asked(questions, finder, wanted, top, parts, tick)
-            best = probable_facts(found, min_probability)
-            if best.is_empty() and say is not None:
-                say(_why_none(found, min_probability))
-            frames = list(_explained(best, describe, _n_parts(questions), parts, tick))
+            best = probable = _best(found, n_parts, top, parts)
+            if min_probability is not None:
+                probable = best.filter(pl.col("probability") >= min_probability)
+            if probable.is_empty() and say is not None:
+                say(_why_none(best, min_probability))
+            describe = partial(described, reasoner, calibration, held_out)
+            frames = list(_explained(probable, describe, n_parts, parts, tick))
         finally:
             reasoner.engine.close()
         if parts is not None:
@@ -134,48 +134,33 @@ def _check_numbers(
         )
 
 
-def _why_none(found: pl.DataFrame, min_probability: float | None) -> str:
+def _why_none(best: pl.DataFrame, min_probability: float | None) -> str:
     """Why there are no facts."""
-    best = found["probability"].drop_nulls().to_list()
-    if min_probability is None or not best:
+    probabilities = best["probability"].drop_nulls().to_list()
+    if min_probability is None or not probabilities:
         return "no missing facts were found"
-    return f"no missing fact is as probable as {min_probability:g}; the best has {max(best):.3f}"
+    return f"no missing fact is as probable as {min_probability:g}; the best has {max(probabilities):.3f}"
 
 
-def _asked(
-    questions: Questions,
-    finder: Finder,
-    wanted: Callable[[QuestionList, NewAnswers], pl.DataFrame],
+def _best(
+    found: Callable[[int], pl.DataFrame],  # the facts of the part that begins with a question
+    n_parts: int,
     top: int,
     parts: Parts | None,
-    tick: Tick,
 ) -> pl.DataFrame:
     """The best facts of all questions; in memory are those of one part and the best so far."""
-    best = pl.DataFrame(schema=FACTS)
-    done = 0
+    best, done = pl.DataFrame(schema=FACTS), 0
     if parts is not None:
-        done = min(parts.done(), _n_parts(questions))
+        done = min(parts.done(), n_parts)
         for frame in islice(parts.read(), done):
             best = best_facts(best, frame, top)
-    for index in range(done, _n_parts(questions)):
-        first, last = index * PART, min((index + 1) * PART, questions.total)
-        asked = questions.part(first, last)
-        tick("asked", first, questions.total)
-        found = finder.find(asked, questions.of_type, partial(_shifted, tick, first, questions.total))
-        facts = wanted(asked, found)
+    for index in range(done, n_parts):
+        facts = found(index * PART)
         best = best_facts(best, facts, top)
         if parts is not None:
             # What better facts have pushed out already cannot come back, so it need not be kept.
             parts.write(index, facts.join(best.select(FACT), on=FACT, how="semi"))
     return best
-
-
-def _shifted(tick: Tick, first: int, total: int, done: int) -> None:
-    tick("asked", first + done, total)
-
-
-def _n_parts(questions: Questions) -> int:
-    return -(-questions.total // PART)
 
 
 def _explained(

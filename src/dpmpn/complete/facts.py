@@ -22,6 +22,7 @@ FACTS = {
     "group": pl.Int8,  # of the question that found it
 }
 _CHAINS_APART = " | "
+_THROUGH = ("<head, relation, ?>", "<?, relation, tail>")  # the question that found a fact
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,23 +78,33 @@ def _reflexive(dataset: Dataset) -> np.ndarray:
     return found
 
 
-def found_facts(
-    graph: KnowledgeGraph, calibration: Calibration | None, questions: QuestionList, found: NewAnswers
+def facts_of(
+    graph: KnowledgeGraph, calibration: Calibration | None, questions: QuestionList, answers: NewAnswers
 ) -> pl.DataFrame:
     """The answers as facts in the direction of the file."""
-    asked, relation, group = (
-        column[found.rows] for column in (questions.heads, questions.relations, questions.groups)
-    )
-    backwards = group >= FIRST_HEAD_GROUP
+    asked = questions[answers.rows]
     columns = {
-        "head": np.where(backwards, found.entities, asked),
-        "relation": np.where(backwards, graph.inverse[relation], relation),
-        "tail": np.where(backwards, asked, found.entities),
-        "probability": _estimates(calibration, found.attention, relation, group).probability,
-        "attention": found.attention,
-        "group": group,
+        **dict(
+            zip(
+                FACT,
+                _turned(graph, asked.groups, asked.heads, asked.relations, answers.entities),
+                strict=True,
+            )
+        ),
+        "probability": _estimates(calibration, answers.attention, asked.relations, asked.groups).probability,
+        "attention": answers.attention,
+        "group": asked.groups,
     }
     return pl.DataFrame(columns, schema_overrides=FACTS).fill_nan(None)
+
+
+def _turned(
+    graph: KnowledgeGraph, group: np.ndarray, head: np.ndarray, relation: np.ndarray, tail: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Questions with their answers as facts, or the other way round: those that ask for heads are read backwards."""
+    backwards = group >= FIRST_HEAD_GROUP
+    ends = np.where(backwards, tail, head), np.where(backwards, head, tail)
+    return ends[0], np.where(backwards, graph.inverse[relation], relation), ends[1]
 
 
 def best_facts(one: pl.DataFrame, other: pl.DataFrame, top: int) -> pl.DataFrame:
@@ -101,11 +112,6 @@ def best_facts(one: pl.DataFrame, other: pl.DataFrame, top: int) -> pl.DataFrame
     keys = [pl.col("probability").fill_null(-1), pl.col("attention"), *map(pl.col, FACT), pl.col("group")]
     joined = pl.concat([one, other]).sort(keys, descending=[True, True, *[False] * 4])
     return joined.unique(FACT, keep="first", maintain_order=True).head(top)
-
-
-def probable_facts(facts: pl.DataFrame, min_probability: float | None) -> pl.DataFrame:
-    """Those that are probable enough."""
-    return facts if min_probability is None else facts.filter(pl.col("probability") >= min_probability)
 
 
 def as_text(facts: pl.DataFrame) -> pl.DataFrame:
@@ -118,9 +124,11 @@ def described(
 ) -> pl.DataFrame:
     """The facts by name and rank, with what was measured on validation and the facts that support each."""
     graph = reasoner.graph
-    _, relation, _ = _asked(graph, facts)
-    attention, group = facts["attention"].to_numpy(), facts["group"].to_numpy()
-    measured = _estimates(calibration, attention, relation, group)
+    head, relation, tail, group, attention = (
+        facts[column].to_numpy() for column in (*FACT, "group", "attention")
+    )
+    heads, relations, answers = _turned(graph, group, head, relation, tail)
+    measured = _estimates(calibration, attention, relations, group)
     low, high = measured.interval
     columns = {
         "rank": pl.int_range(n_before + 1, n_before + len(facts) + 1, eager=True),
@@ -131,11 +139,12 @@ def described(
         "attention": facts["attention"],
         "right": _column(measured.right, pl.Int64),
         "of": _column(measured.of, pl.Int64),
-        "support": pl.Series(_support(reasoner, facts), dtype=pl.List(pl.String)),
-        "through": _through(facts["group"]),
+        "support": pl.Series(_support(reasoner, heads, relations, answers), dtype=pl.List(pl.String)),
+        "through": pl.Series(_THROUGH).gather(group >= FIRST_HEAD_GROUP),
     }
     if held_out:
-        columns["held_out"] = _held_out(reasoner, facts)
+        stated = reasoner.known.stated(head, relation, np.arange(len(facts)), tail).tolist()
+        columns["held_out"] = pl.Series([HELD_OUT[index] or None for index in stated], dtype=pl.String)
     return pl.DataFrame(columns)
 
 
@@ -143,10 +152,8 @@ def _names(graph: KnowledgeGraph, facts: pl.DataFrame) -> dict[str, pl.Series]:
     """Head, relation and tail by name; and by label, where there are labels."""
     names, labels = {}, {}
     for column in FACT:
-        vocabulary, ids = (
-            graph.relation_names if column == "relation" else graph.entities,
-            facts[column].to_list(),
-        )
+        vocabulary = graph.relation_names if column == "relation" else graph.entities
+        ids = facts[column].to_list()
         names[column] = pl.Series(map(vocabulary.name, ids), dtype=pl.String)
         if vocabulary.has_labels:
             labels[f"{column}_label"] = pl.Series(map(vocabulary.label, ids), dtype=pl.String)
@@ -167,22 +174,11 @@ def _column(values: np.ndarray, dtype: type[pl.DataType]) -> pl.Series:
     return pl.Series(np.round(values) if dtype == pl.Int64 else values).fill_nan(None).cast(dtype)
 
 
-def _asked(graph: KnowledgeGraph, facts: pl.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The questions that found the facts: the entity and the relation that were asked, and the answer."""
-    head, relation, tail, group = (facts[column].to_numpy() for column in (*FACT, "group"))
-    backwards = group >= FIRST_HEAD_GROUP
-    return (
-        np.where(backwards, tail, head),
-        np.where(backwards, graph.inverse[relation], relation),
-        np.where(backwards, head, tail),
-    )
-
-
-def _support(reasoner: Reasoner, facts: pl.DataFrame) -> list[list[str]]:
-    """For each fact the strongest chains of facts that carried attention to it, as text."""
-    graph = reasoner.graph
-    heads, relations, answers = _asked(graph, facts)
-    texts = []
+def _support(
+    reasoner: Reasoner, heads: np.ndarray, relations: np.ndarray, answers: np.ndarray
+) -> list[list[str]]:
+    """For each answer the strongest chains of facts that carried attention to it, as text."""
+    graph, texts = reasoner.graph, []
     for start, asked in Asker(reasoner.engine).batches(heads, relations, traced=True):
         queries = np.arange(len(asked.heads))
         for paths in paths_to(asked.trace, queries, answers[start + queries], graph):
@@ -192,16 +188,3 @@ def _support(reasoner: Reasoner, facts: pl.DataFrame) -> list[list[str]]:
 
 def _chain(graph: KnowledgeGraph, path: Path) -> str:
     return f"{path.share:.0%} " + "; ".join(" ".join(fact) for fact in fact_labels(graph, path))
-
-
-def _through(group: pl.Series) -> pl.Series:
-    """The question that found each fact."""
-    texts = ["<?, relation, tail>" if g >= FIRST_HEAD_GROUP else "<head, relation, ?>" for g in group]
-    return pl.Series(texts, dtype=pl.String)
-
-
-def _held_out(reasoner: Reasoner, facts: pl.DataFrame) -> pl.Series:
-    """The split that holds each fact, null where none does."""
-    heads, relations, tails = (facts[column].to_numpy() for column in FACT)
-    stated = reasoner.known.stated(heads, relations, np.arange(len(facts)), tails)
-    return pl.Series([HELD_OUT[index] or None for index in stated.tolist()], dtype=pl.String)
