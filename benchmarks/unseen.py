@@ -26,7 +26,7 @@ from dpmpn.engine.engine import Engine
 from dpmpn.evaluate.evaluator import known_answers, rank_queries
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import summarise
-from dpmpn.models.paper.network import Network
+from dpmpn.models.paper.network import PaperNetwork
 from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.trainer import train
 
@@ -133,7 +133,7 @@ def without(dataset: Dataset, entities: np.ndarray) -> Dataset:
 
 
 def scores(
-    network: Network, reasoner: Reasoner, graph: KnowledgeGraph, known: KnownAnswers, asked: dict
+    network: PaperNetwork, reasoner: Reasoner, graph: KnowledgeGraph, known: KnownAnswers, asked: dict
 ) -> dict:
     """MRR and hits of each kind of question."""
     engine = Engine(network, graph, reasoner.config.replace(device="cpu"))
@@ -151,7 +151,7 @@ def scores(
 
 def compare(reasoner: Reasoner, dataset: Dataset, unseen: np.ndarray, asked: dict, trained: bool) -> dict:
     """Scores of every state, and of the trained embeddings where there are any."""
-    network, known = reasoner.engine.network, known_answers(dataset)
+    network, known = reasoner.engine.model, known_answers(dataset)
     original = network.entities.detach().clone()
     report = {"trained": scores(network, reasoner, dataset.graph, known, asked)} if trained else {}
     for name, state in STATES.items():

@@ -14,7 +14,7 @@ import numpy as np
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.config import Config
 from dpmpn.data.synthetic import power_law_dataset
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
 from dpmpn.train.checkpoint import save_best
 from dpmpn.train.run_folder import RunFolder
 
@@ -40,7 +40,7 @@ def _untrained(folder: Path, n_edges: int) -> Reasoner:
     dataset, config = power_law_dataset(n_edges), Config()
     graph = dataset.graph
     run = RunFolder.create(folder, dataset, config)
-    save_best(run.path, build_network(graph.n_entities, graph.n_relations, config.model, 0), 0, None)
+    save_best(run.path, build_model(graph.n_entities, graph.n_relations, config.model, 0), 0, None)
     reasoner = Reasoner.load(folder)
     reasoner.predict(graph.entities.name(0), graph.relation_names.name(0))  # compiles kernels
     return reasoner

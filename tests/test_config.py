@@ -10,17 +10,26 @@ from hypothesis import strategies as st
 
 from dpmpn.config import (
     Config,
-    Horizon,
     TrainingConfig,
+    all_settings,
+    check_overrides,
     from_dict,
-    leaf_fields,
+    from_stored,
     load_preset,
     preset_names,
     to_dict,
     with_overrides,
 )
-from dpmpn.derived_config import derived_defaults
+from dpmpn.engine.choices import GraphFacts
+from dpmpn.engine.settings import Horizon
 from dpmpn.errors import ConfigError
+from dpmpn.models import MODELS
+from dpmpn.suitable_config import derived_config
+
+
+def derived_defaults(*facts: Any, model: str = "paper") -> tuple[Config, list[str]]:
+    return derived_config(GraphFacts(*facts), model)
+
 
 DATASETS = ["fb15k-237", "fb15k", "wn18rr", "wn18", "yago3-10", "nell995"]
 TABLE: dict[str, list[Any]] = {
@@ -107,11 +116,46 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
         load_preset(tmp_path / "nothing.toml")
 
 
-def test_leaf_keys_are_unique_and_explained() -> None:
-    leaves = leaf_fields()
-    assert len({leaf.key for leaf in leaves}) == len(leaves) == len(flat(Config()))
+def test_keys_are_unique_and_explained() -> None:
+    leaves = all_settings()
+    assert len({leaf.key for leaf in leaves}) == len(leaves)
     assert all(leaf.help for leaf in leaves)
-    assert {leaf.key: leaf.default for leaf in leaves} == flat(Config())
+    every = {key: value for model in MODELS for key, value in flat(Config().replace(model=model)).items()}
+    assert {leaf.key: leaf.default for leaf in leaves} == every | {"model": "paper"}
+
+
+def test_a_setting_of_another_model_is_refused_by_name() -> None:
+    with pytest.raises(
+        ConfigError, match=r"'profiles' is a setting of the model 'strong', and this is 'paper'"
+    ):
+        Config().replace(profiles="off")
+    with pytest.raises(
+        ConfigError, match=r"'n_dims_att' is a setting of the model 'paper', and this is 'strong'"
+    ):
+        Config().replace(model="strong", n_dims_att=3)
+    with pytest.raises(ConfigError, match="'softmax' is a setting of the model 'paper'"):
+        from_dict({"model": {"model": "strong", "softmax": "edge"}})
+    assert check_overrides({"profiles": "off"}) is None  # which model it is may follow from the graph
+    assert check_overrides({"model": "Strong", "profiles": "off"}) == "strong"
+    with pytest.raises(ConfigError, match="'profiles' must be"):
+        check_overrides({"profiles": "half"})
+    with pytest.raises(ConfigError, match="'model' must be 'paper' or 'strong', not 'large'"):
+        Config().replace(model="large")
+
+
+def test_another_model_keeps_what_both_have() -> None:
+    strong = Config().replace(n_dims=7, n_dims_att=3).replace(model="strong", gates="off")
+    assert (strong.model.name, strong.model.n_dims, flat(strong)["gates"]) == ("strong", 7, "off")
+    assert flat(strong.replace(model="paper"))["n_dims_att"] == 50
+
+
+def test_a_run_of_an_earlier_version_has_the_settings_of_all_models() -> None:
+    old = to_dict(Config())
+    old["model"] |= {"model": "strong", "relation_vectors": "query", "profiles": "on", "gates": "nodes"}
+    config = from_stored(old)
+    assert config == Config().replace(model="strong", relation_vectors="query", gates="nodes")
+    with pytest.raises(ConfigError, match="unknown setting 'n_dimz'"):
+        from_stored({"model": {"n_dimz": 3}})
 
 
 def test_overrides_by_key_with_dashes_strings_and_values() -> None:
@@ -201,11 +245,17 @@ def values_of(leaf: Any) -> st.SearchStrategy[Any]:
     return plain if leaf.type in (int, float) else st.none() | plain
 
 
-OVERRIDES = st.fixed_dictionaries({}, optional={leaf.key: values_of(leaf) for leaf in leaf_fields()})
+def overrides_of(model: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Values of some of a model's settings, and its name."""
+    own = flat(Config().replace(model=model))
+    optional = {
+        leaf.key: values_of(leaf) for leaf in all_settings() if leaf.key in own and leaf.key != "model"
+    }
+    return st.fixed_dictionaries({"model": st.just(model)}, optional=optional)
 
 
 @settings(max_examples=50, deadline=None)
-@given(OVERRIDES)
+@given(st.sampled_from(sorted(MODELS)).flatmap(overrides_of))
 def test_round_trips_are_exact(overrides: dict[str, Any]) -> None:
     config = with_overrides(Config(), overrides)
     assert {key: flat(config)[key] for key in overrides} == overrides
@@ -262,12 +312,13 @@ def test_derived_defaults_are_valid_and_each_is_explained(
     n_relations: int,
 ) -> None:
     config, reasons = derived_defaults(
-        n_entities, n_edges, n_train, max_degree, pme_valid, model, tails, n_relations
+        n_entities, n_edges, n_train, max_degree, pme_valid, tails, n_relations, model=model
     )
-    assert config.model.model == model
+    assert config.model.name == model
     assert from_dict(to_dict(config)) == config
     assert 1 <= config.training.n_epochs <= 30
-    changed = {key for key, value in flat(config).items() if value != flat(Config())[key]}
+    default = flat(Config().replace(model=model)) | {"model": "paper"}
+    changed = {key for key, value in flat(config).items() if value != default[key]}
     assert changed <= {reason.split(" = ")[0] for reason in reasons}
 
 
@@ -286,7 +337,7 @@ def test_derived_defaults_of_known_graphs() -> None:
 
 
 def test_derived_defaults_of_the_strong_model() -> None:
-    wordnet, _ = derived_defaults(40_943, 2 * 86_835, 86_835, 500, 0.355, "strong", 1.7)
+    wordnet, _ = derived_defaults(40_943, 2 * 86_835, 86_835, 500, 0.355, 1.7, model="strong")
     assert (wordnet.model.n_steps_in_agnn, wordnet.horizon.max_attending_from_per_step) == (8, 100)
     assert (wordnet.asking_horizon().max_attending_from_per_step, wordnet.training.learning_rate) == (
         200,
@@ -294,7 +345,7 @@ def test_derived_defaults_of_the_strong_model() -> None:
     )
     assert (wordnet.horizon.max_sampling_per_relation, wordnet.training.joint_targets) == (None, 1)
     assert (wordnet.horizon.max_attending_to_per_step, wordnet.model.relation_vectors) == (400, "each_step")
-    freebase, _ = derived_defaults(14_541, 2 * 272_115, 272_115, 7_614, 0.0, "strong", 3.6, 474)
+    freebase, _ = derived_defaults(14_541, 2 * 272_115, 272_115, 7_614, 0.0, 3.6, 474, model="strong")
     assert (freebase.model.n_steps_in_agnn, freebase.horizon.max_attending_from_per_step) == (5, 100)
     assert (freebase.horizon.max_sampling_per_relation, freebase.training.joint_targets) == (200, 8)
     assert (freebase.horizon.max_attending_to_per_step, freebase.model.relation_vectors) == (400, "turned")
@@ -303,11 +354,11 @@ def test_derived_defaults_of_the_strong_model() -> None:
         (200, 1000),
         (100, 400),
     ]
-    many, reasons = derived_defaults(14_951, 2 * 483_142, 483_142, 9_000, 0.8, "strong", 3.6, 5_200)
+    many, reasons = derived_defaults(14_951, 2 * 483_142, 483_142, 9_000, 0.8, 3.6, 5_200, model="strong")
     assert many.model.relation_vectors == "query"
     assert any("5,200 relations with inverses are too many" in reason for reason in reasons)
     assert (freebase.training.leak_removal, freebase.training.learning_rate) == ("pairs", 0.005)
-    small, reasons = derived_defaults(300, 6_000, 3_000, 80, 0.5, "strong", 1.2)
+    small, reasons = derived_defaults(300, 6_000, 3_000, 80, 0.5, 1.2, model="strong")
     assert (small.model.n_steps_in_agnn, small.training.schedule) == (3, "linear")
     assert any(reason.endswith("answers are near, and the graph is small") for reason in reasons)
 

@@ -12,9 +12,9 @@ def test_a_graph_without_a_preset_gets_settings_of_the_model():
     facts = [(f"c{i}", "in", "country") for i in range(9)] + [("country", "on", "continent")]
     dataset = dataset_from_tuples(facts)
     assert suitable_config(dataset) == suitable_config(dataset, "strong")
-    assert suitable_config(dataset, "paper")[0].model.model == "paper"
+    assert suitable_config(dataset, "paper")[0].model.name == "paper"
     config, reasons = suitable_config(dataset, "strong")
-    assert config.model.model == "strong"
+    assert config.model.name == "strong"
     # 10 facts both ways are 20 queries of 12 questions
     assert (
         "joint_targets = 1: a training question has 1.7 answers on average, so each is learnt alone"

@@ -29,6 +29,7 @@ FLOORS = (
     Floor("reasons", ("explain",)),
     Floor("learning", ("train",)),
     Floor("ranks", ("evaluate",)),
+    Floor("settings that suit", ("suitable_config",)),
     Floor("configuration", ("config",)),
     Floor("models", ("models",)),
     Floor("steps", ("engine",)),

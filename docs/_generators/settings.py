@@ -4,7 +4,8 @@ from dataclasses import fields
 from typing import Any, get_args
 
 from _generators.commands import escaped
-from dpmpn.config import SECTIONS, Config, LeafField, leaf_fields, load_preset, preset_names, to_dict
+from dpmpn.config import SECTIONS, Config, all_settings, load_preset, preset_names, to_dict
+from dpmpn.settings import Setting
 
 _KINDS = {int: "whole number", float: "number", str: "text"}
 
@@ -19,7 +20,7 @@ def presets_reference() -> str:
     presets = {name: to_dict(load_preset(name)) for name in preset_names()}
     default = to_dict(Config())
     rows = [f"| Setting | default | {' | '.join(presets)} |", "|---|---|" + "---|" * len(presets)]
-    for leaf in leaf_fields():
+    for leaf in all_settings():
         values = [preset[leaf.section][leaf.key] for preset in presets.values()]
         normal = default[leaf.section][leaf.key]
         if any(value != normal for value in values):
@@ -30,7 +31,7 @@ def presets_reference() -> str:
 
 def _section(name: str) -> str:
     rows = ["| Setting, option | Allowed | Default | |", "|---|---|---|---|"]
-    for leaf in leaf_fields():
+    for leaf in all_settings():
         if leaf.section == name:
             option = "--" + leaf.key.replace("_", "-")
             rows.append(
@@ -39,7 +40,7 @@ def _section(name: str) -> str:
     return f"## {name}\n\n{SECTIONS[name].__doc__}\n\n" + "\n".join(rows)
 
 
-def _allowed(leaf: LeafField) -> str:
+def _allowed(leaf: Setting) -> str:
     if leaf.choices:
         return ", ".join(f"`{choice}`" for choice in leaf.choices)
     kinds = get_args(leaf.type) or (leaf.type,)

@@ -16,7 +16,7 @@ def make_run(path: str) -> None:
 
 def save_both(path: str) -> None:
     run = RunFolder.open(path)
-    network = run.network("last")
+    network = run.model("last")
     optimiser = Adam(network, run.config.training)
     state = load_checkpoint(run.path, network, optimiser)
     with torch.no_grad():

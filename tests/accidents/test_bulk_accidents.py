@@ -99,7 +99,7 @@ def test_every_step_of_measuring(cli: ForkedCli, complete: Work, folder: Path, t
     for point, ended in crashes(cli, run, "complete", run, "--threads", 1):
         points = point
         assert ended.code in (0, -signal.SIGKILL), ended
-        RunFolder.open(run).network("best")
+        RunFolder.open(run).model("best")
     assert points >= 4
     assert (run / "calibration.json").read_bytes() == (folder / "run" / "calibration.json").read_bytes()
     assert not list(run.glob(".*.partial"))

@@ -28,8 +28,8 @@ def test_every_step_of_two_saves(cli: ForkedCli, trained: Path) -> None:
         assert ended.code in (0, -signal.SIGKILL), ended
         found.add((weights(trained, "checkpoint"), weights(trained, "best")))
         run = RunFolder.open(trained)
-        run.network("last")
-        run.network("best")
+        run.model("last")
+        run.model("best")
         shutil.rmtree(trained)
         shutil.copytree(untouched, trained)
         points = point

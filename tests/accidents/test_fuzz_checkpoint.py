@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dpmpn.config import Config
 from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.errors import RunError
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
 from dpmpn.train.checkpoint import (
     LoopState,
     LossWindow,
@@ -47,7 +47,7 @@ def run_path() -> Path:
     dataset = dataset_from_tuples([("a", "r", "b"), ("b", "s", "c")], name="small")
     config = Config().replace(n_dims=3, n_dims_att=2)
     run = RunFolder.create(path, dataset, config)
-    network = build_network(dataset.graph.n_entities, dataset.graph.n_relations, config.model, 1)
+    network = build_model(dataset.graph.n_entities, dataset.graph.n_relations, config.model, 1)
     for line in range(2):
         append_line(run.metrics, {"kind": "train", "loss": line / 3})
     save_checkpoint(path, network, Adam(network, config.training), STATE)
@@ -63,7 +63,7 @@ def file_of(name: str) -> Path:
 def load_all() -> tuple[Any, ...]:
     """Read everything a run folder says, as training, asking and a person who plots its metrics would."""
     run = RunFolder.open(run_path())
-    best, last, resumed = run.network("best"), run.network("last"), run.network("last")
+    best, last, resumed = run.model("best"), run.model("last"), run.model("last")
     optimiser = Adam(resumed, run.config.training)
     state = load_checkpoint(run.path, resumed, optimiser)
     assert type(state.position) is int and type(state.lines) is int

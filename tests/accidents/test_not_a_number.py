@@ -81,7 +81,7 @@ def test_the_kept_weights_are_the_network_of_that_moment(
     run = RunFolder.open(trained)
     with pytest.raises(RunError):
         train(run, run.dataset(), run.config, resume=True)
-    network = run.network("last")
+    network = run.model("last")
     load_network(trained, network, "last")
     kept = load_file(trained / "failed-batch-000000000020.safetensors")
     assert all(torch.equal(kept[f"network.{name}"], x) for name, x in network.state_dict().items())
@@ -97,7 +97,7 @@ def test_a_learning_rate_that_is_far_too_high(trained: Path, learning_rate: floa
     assert "--resume" in str(caught.value) and "--out" in str(caught.value)
     outcome(trained)
     for which in ("best", "last"):
-        assert all(torch.isfinite(x).all() for x in run.network(which).parameters())
+        assert all(torch.isfinite(x).all() for x in run.model(which).parameters())
 
 
 def test_a_validation_that_cannot_be_computed(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_weights_that_a_step_spoilt_are_not_saved(trained: Path, monkeypatch: py
 
     def spoiling(self, gradients, factor):
         step(self, gradients, factor)
-        self.network.entities.data[0, 0] = math.nan
+        self.model.entities.data[0, 0] = math.nan
 
     before = weights(trained, "checkpoint")
     run = RunFolder.open(trained)
@@ -151,4 +151,4 @@ def test_sizes_that_no_machine_holds(trained: Path) -> None:
         fresh = RunFolder.create(trained.with_name(f"run{n_dims}"), run.dataset(), config)
         with pytest.raises(ConfigError, match="lower n_dims"):
             train(fresh, run.dataset(), config)
-    assert np.isfinite(run.network().entities.detach().numpy()).all()
+    assert np.isfinite(run.model().entities.detach().numpy()).all()

@@ -41,7 +41,7 @@ def test_the_second_is_refused_and_a_killed_one_does_not_hold_the_folder(
     assert first.is_running()
     first.send(signal.SIGKILL)
     assert first.wait().code == -signal.SIGKILL
-    RunFolder.open(trained).network("last")  # opens as it is
+    RunFolder.open(trained).model("last")  # opens as it is
     assert cli.run("train", family, "--out", trained, "--resume", "--epochs", 1).code == 0
 
 
@@ -51,8 +51,8 @@ def test_reading_goes_on_while_weights_are_replaced(cli: ForkedCli, family: Path
         until, read = time.monotonic() + 2, set()
         while time.monotonic() < until:
             run = RunFolder.open(trained)
-            run.network("best")
-            read.add(float(run.network("last").entities.detach().sum()))
+            run.model("best")
+            read.add(float(run.model("last").entities.detach().sum()))
         assert len(read) > 3
         evaluated = cli.run("evaluate", trained)
         assert evaluated.code == 0, evaluated

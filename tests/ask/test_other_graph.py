@@ -10,7 +10,6 @@ import torch
 import dpmpn
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.inductive import inductive_split
-from dpmpn.models.paper.unseen import extended_network
 
 TINY = dict(
     n_dims=6, n_dims_att=4, n_steps_in_agnn=3, n_steps_in_ignn=1, batch_size=10, threads=1, n_epochs=1
@@ -103,7 +102,7 @@ def test_mistakes(relations_alone, other, tmp_path: Path) -> None:
 
 def test_a_network_without_rows_needs_none(paper, other) -> None:
     network = SimpleNamespace(entities=torch.empty(0, 6))
-    assert extended_network(network, paper.graph, other.graph) is network
+    assert network.extended(paper.graph, other.graph) is network
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dpmpn
 from dpmpn.engine.engine import Engine
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
 
 TINY = dict(
     model="paper",
@@ -69,7 +69,7 @@ def test_it_answers_as_a_graph_built_so_from_the_start(reasoner, add, remove) ->
     graph = dpmpn.KnowledgeGraph.from_ids(
         np.array(ids, np.int64).reshape(-1, 3), entities, list(relations.names[:n_forward])
     )
-    built = Engine(reasoner.engine.network, graph, reasoner.engine.config)
+    built = Engine(reasoner.engine.model, graph, reasoner.engine.config)
     heads = np.array([entities.id(head) for head, _ in QUESTIONS])
     asked = np.array([relations.id(relation) for _, relation in QUESTIONS])
     expected = built.answer(built.asking_batch(heads, asked))
@@ -174,7 +174,7 @@ def test_training_anew_leaves_changed_reasoners_alone(reasoner: dpmpn.Reasoner) 
 
 def test_weights_are_those_of_the_training(reasoner: dpmpn.Reasoner) -> None:
     changed = reasoner.with_facts([("stranger", "mother", "mother0")])
-    fresh = build_network(reasoner.graph.n_entities, reasoner.graph.n_relations, reasoner.config.model, 0)
-    weights = changed.engine.network.agnn.attend.weight
-    assert weights is reasoner.engine.network.agnn.attend.weight
+    fresh = build_model(reasoner.graph.n_entities, reasoner.graph.n_relations, reasoner.config.model, 0)
+    weights = changed.engine.model.agnn.attend.weight
+    assert weights is reasoner.engine.model.agnn.attend.weight
     assert not np.array_equal(weights.detach().numpy(), fresh.agnn.attend.weight.detach().numpy())

@@ -12,7 +12,7 @@ import pytest
 from tiny_family import TINY, Call
 
 from dpmpn.cli.output import Output, table
-from dpmpn.config import leaf_fields
+from dpmpn.config import all_settings
 from dpmpn.data.registry import DATASETS
 from dpmpn.train.run_folder import RunFolder
 
@@ -35,7 +35,7 @@ def test_help_does_not_wait_for_torch() -> None:
 def test_every_setting_is_an_option_with_its_help(call: Call, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     shown = call("train", "--help").out
-    for leaf in leaf_fields():
+    for leaf in all_settings():
         assert "--" + leaf.key.replace("_", "-") in shown
         assert leaf.help in shown
     assert "--epochs" in shown

@@ -9,7 +9,7 @@ from _generators.commands import commands, escaped
 from _generators.pages import GENERATORS, filled
 
 import dpmpn
-from dpmpn.config import leaf_fields, load_preset, preset_names, to_dict
+from dpmpn.config import all_settings, load_preset, preset_names, to_dict
 
 
 def text_of(site: Path, page: str) -> str:
@@ -37,7 +37,7 @@ def test_every_command_and_option(site: Path) -> None:
 
 def test_every_setting(site: Path) -> None:
     text = text_of(site, "settings")
-    for leaf in leaf_fields():
+    for leaf in all_settings():
         assert f" {leaf.key} " in text
         assert " ".join(leaf.help.split()) in text
         assert f"--{leaf.key.replace('_', '-')} " in text

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from dpmpn.config import Config, Horizon
+from dpmpn.config import Config
 from dpmpn.data.dataset import Candidates, Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.answer import Answer
 from dpmpn.engine.batch import NO_EDGES
-from dpmpn.engine.usage import Usage
+from dpmpn.engine.machine import Usage
+from dpmpn.engine.settings import Horizon
 from dpmpn.errors import DataError, UnknownName
 from dpmpn.evaluate.evaluator import evaluate, rank_candidates
 

@@ -14,7 +14,7 @@ from dpmpn.engine.engine import Engine
 from dpmpn.engine.trace import ReasoningTrace, TraceStep
 from dpmpn.explain.flow import AnswerFlow, QueryFlow, StepFlow
 from dpmpn.explain.paths import Path, strongest_paths, strongest_walks
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
 
 WAITING = 9  # the relation of self-loops in random flows
 
@@ -259,7 +259,7 @@ def without_loops(
 def test_shares_of_all_paths_of_a_real_trace_add_up_to_one() -> None:
     graph = KnowledgeGraph.from_tuples([*FACTS, ("d", "knows", "a"), ("c", "knows", "c")])
     config = Config().replace(n_dims=4, n_dims_att=3, n_steps_in_agnn=3, n_steps_in_ignn=1, threads=1)
-    network = build_network(graph.n_entities, graph.n_relations, config.model, seed=0)
+    network = build_model(graph.n_entities, graph.n_relations, config.model, seed=0)
     engine = Engine(network, graph, config)
     batch = engine.asking_batch(np.array([0, 3]), np.array([0, 1]))
     answer, trace = engine.trace(batch)

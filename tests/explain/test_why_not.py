@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from dpmpn.ask.results import QueryResult
-from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.settings import Horizon
 from dpmpn.engine.trace import ReasoningTrace, TraceStep
 from dpmpn.render.explanation import WhyNot
 

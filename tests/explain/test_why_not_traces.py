@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from dpmpn.ask.results import QueryResult
-from dpmpn.config import Config, Horizon
+from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.engine import Engine
+from dpmpn.engine.settings import Horizon
 from dpmpn.engine.trace import TraceStep
 from dpmpn.explain.why_not import Reason
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
 from dpmpn.render.explanation import WhyNot
 
 
@@ -37,7 +38,7 @@ def random_question(seed: int, horizon: Horizon | None = None) -> tuple[Knowledg
         max_attending_to_per_step=horizon.max_attending_to_per_step,
         strategy=horizon.strategy,
     )  # fmt: skip
-    engine = Engine(build_network(n_entities, graph.n_relations, config.model, seed), graph, config)
+    engine = Engine(build_model(n_entities, graph.n_relations, config.model, seed), graph, config)
     head, relation = int(generator.integers(n_entities)), int(generator.integers(graph.n_relations))
     answer, trace = engine.trace(engine.asking_batch(np.array([head]), np.array([relation])))
     probabilities = answer.attention.numpy()

@@ -3,7 +3,7 @@
 import small_reasoning
 from small_reasoning import Move
 
-from dpmpn.config import Horizon
+from dpmpn.engine.settings import Horizon
 from dpmpn.render.explanation import Explanation
 
 SERBIA: list[list[Move]] = [

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 
 from dpmpn.ask.reasoner import Reasoner
-from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.sources.base import LABELS
+from dpmpn.engine.settings import Horizon
 from dpmpn.explain.explanation import Prediction, Question
 from dpmpn.explain.flow import AnswerFlow, QueryFlow, StepFlow
 from dpmpn.render.explanation import Explanation

@@ -5,7 +5,7 @@ import pytest
 from small_reasoning import explained
 
 import dpmpn
-from dpmpn.models.strong.network import asked_relations
+from dpmpn.models.strong.network import relations_asked
 from dpmpn.models.strong.reference import profile_features
 from dpmpn.render.page import verdict
 
@@ -24,11 +24,11 @@ def reasoner() -> dpmpn.Reasoner:
 
 
 def test_each_answer_has_its_own_prior_also_when_asked_together(reasoner: dpmpn.Reasoner) -> None:
-    graph, network = reasoner.graph, reasoner.engine.network
+    graph, network = reasoner.graph, reasoner.engine.model
     questions = [reasoner.question_ids("hub", "knows"), reasoner.question_ids("leaf1", "likes", inverse=True)]
     relations = np.array([relation for _, relation, _ in questions])
-    rows = network.prior_rows(network.queries[relations], asked_relations(relations, graph.inverse))
-    profile = profile_features(graph, np.empty(0, np.int64), told_apart=True).to(rows)
+    rows = network.prior_rows(network.queries[relations], relations_asked(relations, graph.inverse))
+    profile = profile_features(graph, np.empty(0, np.int64), are_on=True).to(rows)
     expected = (rows @ profile.t()).softmax(1).detach().numpy()
     for asked, prior in zip(reasoner.ask(questions), expected, strict=True):
         assert len(asked.nodes) > 2 and len(set(prior[asked.nodes])) > 1

@@ -11,7 +11,7 @@ from dpmpn.config import TrainingConfig
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.gradients import Gradients
 from dpmpn.errors import RunError
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
 from dpmpn.train.checkpoint import (
     LoopState,
     LossWindow,
@@ -24,7 +24,6 @@ from dpmpn.train.checkpoint import (
     save_checkpoint,
 )
 from dpmpn.train.optimiser import Adam
-from dpmpn.train.placing import least_values
 
 STATE = LoopState(
     position=42,
@@ -40,7 +39,7 @@ STATE = LoopState(
 
 
 def make(config, seed, adam="dense"):
-    network = build_network(6, 4, config.model, seed)
+    network = build_model(6, 4, config.model, seed)
     return network, Adam(network, TrainingConfig(adam=adam))
 
 
@@ -178,12 +177,12 @@ def test_a_network_takes_memory_only_once_it_can_fit(saved, config):
     graph = KnowledgeGraph.from_tuples([(f"e{i}", f"r{i % 2}", f"e{i + 1}") for i in range(5)])
     assert (graph.n_entities, graph.n_relations) == (6, 4)
     values = sum(parameter.numel() for parameter in make(config, 1)[0].parameters())
-    least = least_values(graph, config.model)
+    least = config.model.least_values(graph)
     assert values / 30 < least < values
     check_size(saved, "best", least)
     for n_dims in (10**3, 10**18, 10**30):
         with pytest.raises(RunError, match="smaller than a network"):
-            check_size(saved, "last", least_values(graph, config.replace(n_dims=n_dims).model))
+            check_size(saved, "last", config.replace(n_dims=n_dims).model.least_values(graph))
 
 
 def test_others_read_what_was_written(saved, config):

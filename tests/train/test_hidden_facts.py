@@ -10,9 +10,11 @@ from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.engine import Engine
+from dpmpn.engine.settings import Horizon
 from dpmpn.engine.targets import Targets
-from dpmpn.models.paper.network import build_network
-from dpmpn.models.paper.reference import OnDevice, sampled_edges
+from dpmpn.models import build_model
+from dpmpn.models.paper.reference import PaperReference
+from dpmpn.models.paper.settings import PaperSettings
 from dpmpn.train.batches import TrainingQueries
 
 Edge = tuple[int, int, int]
@@ -66,9 +68,11 @@ def traced_edges(engine: Engine, batch: QueryBatch) -> set[Edge]:
 
 def reference_edges(graph: KnowledgeGraph, batch: QueryBatch) -> set[Edge]:
     """Every edge that the reference would expand from any node."""
-    on = OnDevice(graph, batch, torch.device("cpu"))
-    nodes = torch.arange(graph.n_entities)
-    edges = sampled_edges(on, torch.zeros_like(nodes), nodes, 0, None, None)
+    network = build_model(graph.n_entities, graph.n_relations, PaperSettings(n_dims=2), 0)
+    nodes = torch.arange(graph.n_entities)  # of the first query
+    edges = PaperReference(network, graph, batch, Horizon(strategy="nodes")).scan(
+        0, nodes
+    )  # all of each node
     rows = nodes[edges.sender], edges.relation, edges.tail
     found = set(zip(*(row.tolist() for row in rows), strict=True))
     return {edge for edge in found if edge[1] != graph.self_loop}
@@ -105,7 +109,7 @@ def test_nothing_hidden_is_seen_and_all_else_is(
         assert len(step) == len(set(step))
         assert set(step) == edges - hidden
     assert reference_edges(graph, batch) == edges - hidden
-    engine = Engine(build_network(8, graph.n_relations, config.model, seed), graph, config)
+    engine = Engine(build_model(8, graph.n_relations, config.model, seed), graph, config)
     traced = traced_edges(engine, batch)
     assert {edge for edge in edges - hidden if edge[0] in batch.heads} <= traced <= edges - hidden
 
@@ -147,7 +151,7 @@ def test_edges_removed_for_asking_are_not_seen_either(seed: int, data: st.DataOb
     graph = make_graph(seed, add_inverses=True)
     config = make_config(graph)
     removed = np.array(sorted(data.draw(st.sets(st.integers(0, graph.n_edges - 1), min_size=1, max_size=30))))
-    engine = Engine(build_network(8, graph.n_relations, config.model, seed), graph, config)
+    engine = Engine(build_model(8, graph.n_relations, config.model, seed), graph, config)
     batch = engine.asking_batch(np.arange(8), np.zeros(8), removed)
     rows = graph.edge_heads(removed), graph.relations[removed], graph.tails[removed]
     seen = every_edge(graph) - set(zip(*(row.tolist() for row in rows), strict=True))

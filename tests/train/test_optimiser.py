@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from dpmpn.config import ModelConfig, TrainingConfig
+from dpmpn.config import TrainingConfig
 from dpmpn.engine.gradients import Gradients
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
+from dpmpn.models.paper.settings import PaperSettings
 from dpmpn.train.optimiser import Adam
 
 N_ENTITIES = 7
 
 
 def make(adam, **training):
-    network = build_network(N_ENTITIES, 3, ModelConfig(n_dims=4, n_dims_att=2), 1).double()
+    network = build_model(N_ENTITIES, 3, PaperSettings(n_dims=4, n_dims_att=2), 1).double()
     return network, Adam(network, TrainingConfig(adam=adam, **training))
 
 

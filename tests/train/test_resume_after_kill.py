@@ -30,7 +30,7 @@ def outcome(run):
 
 
 def same_weights(one, other, which):
-    pairs = zip(one.network(which).parameters(), other.network(which).parameters(), strict=True)
+    pairs = zip(one.model(which).parameters(), other.model(which).parameters(), strict=True)
     return all(torch.equal(a, b) for a, b in pairs)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from dpmpn.data.dataset import SPLITS, Candidates
 from dpmpn.errors import RunError
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
 from dpmpn.train.checkpoint import save_best
 from dpmpn.train.run_folder import RunFolder
 
@@ -32,13 +32,13 @@ def same_dataset(one, other):
 
 def test_a_moved_folder_holds_everything(run, tmp_path, dataset, config):
     graph = dataset.graph
-    network = build_network(graph.n_entities, graph.n_relations, config.model, 8)
+    network = build_model(graph.n_entities, graph.n_relations, config.model, 8)
     save_best(run.path, network, 3, None)
     moved = shutil.move(run.path, tmp_path / "elsewhere")
     found = RunFolder.open(moved)
     assert found.config == config
     same_dataset(found.dataset(), dataset)
-    loaded = found.network().state_dict()
+    loaded = found.model().state_dict()
     assert all((loaded[name] == value).all() for name, value in network.state_dict().items())
 
 
@@ -146,6 +146,6 @@ def test_folders_that_are_no_runs(tmp_path):
 def test_weights_that_are_not_there(run):
     assert not run.has_weights()
     with pytest.raises(RunError, match="no checkpoint was written yet"):
-        run.network()
+        run.model()
     with pytest.raises(RunError, match="'best' and 'last'"):
-        run.network("second")
+        run.model("second")

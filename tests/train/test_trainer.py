@@ -115,7 +115,7 @@ def test_without_validation_triples_the_last_is_the_best(made, dataset, config):
     run = made(config, data=data)
     result = train(run, data, config, max_queries=30)
     assert result.best is None and not lines(run, "validation")
-    last, best = run.network("last").state_dict(), run.network("best").state_dict()
+    last, best = run.model("last").state_dict(), run.model("best").state_dict()
     assert all(torch.equal(last[name], best[name]) for name in last)
     assert (run.path / "best.json").exists()
 
@@ -151,7 +151,7 @@ def test_loss_and_reached_are_means_over_targets(made, dataset, config):
     train(run, dataset, config, max_queries=70)
     (line,) = lines(run, "train")
     queries = TrainingQueries(dataset.graph, training_queries(dataset, config), config)
-    engine = Engine(run.network("last"), dataset.graph, config)
+    engine = Engine(run.model("last"), dataset.graph, config)
     loss = reached = count = 0
     for position in range(0, 70, 7):
         batch, targets = queries.at(position, 7)

@@ -77,7 +77,7 @@ class Asker:
 
         Where the graph has entities the model was not trained on, steps are always traced.
         """
-        from dpmpn.models.paper.unseen import through_unseen
+        from dpmpn.engine.unseen import through_unseen
 
         batch = self._engine.asking_batch(heads, relations)
         traced = traced or self._unseen is not None
@@ -164,7 +164,7 @@ def fingerprint(engine: "Engine", dataset: Dataset) -> dict[str, Any]:
     """What answers depend on: horizon, seed, and a hash of weights, settings, graph, names, labels and splits."""
     graph, config = dataset.graph, engine.config
     arrays: list[Any] = []
-    for name, tensor in sorted(engine.network.state_dict().items()):
+    for name, tensor in sorted(engine.model.state_dict().items()):
         arrays += [name.encode(), tensor.detach().cpu().numpy()]
     arrays += [graph.offsets, graph.relations, graph.tails, graph.inverse]
     for split in SPLITS:
@@ -173,7 +173,7 @@ def fingerprint(engine: "Engine", dataset: Dataset) -> dict[str, Any]:
         arrays += [names.packed.text, names.packed.offsets]
     if graph.entities.labels is not None:
         arrays.append("\n".join(label or "" for label in graph.entities.labels.name).encode())
-    arrays.append(json.dumps(asdict(config.model), sort_keys=True).encode())
+    arrays.append(json.dumps({"model": config.model.name, **asdict(config.model)}, sort_keys=True).encode())
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(array if isinstance(array, bytes) else np.ascontiguousarray(array).data)

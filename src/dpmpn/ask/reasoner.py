@@ -13,7 +13,7 @@ import numpy as np
 
 from dpmpn.ask.core import Asker, KnownFacts
 from dpmpn.ask.results import Predictions, QueryResult
-from dpmpn.config import Config, load_preset, with_overrides
+from dpmpn.config import Config, check_overrides, load_preset, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import ConfigError, DataError, RunError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dpmpn.data.changed_graph import Changes, Facts
     from dpmpn.engine.engine import Engine
-    from dpmpn.models.paper.network import AnyNetwork
+    from dpmpn.engine.model import Model
     from dpmpn.render.explanation import Explanation, WhyNot
     from dpmpn.train.run_folder import RunFolder
     from dpmpn.train.trainer import Progress
@@ -42,12 +42,12 @@ class Reasoner:
         """Take a configuration, the name or file of a preset, or none for what suits the data."""
         self._chosen = load_preset(config) if isinstance(config, str | FilePath) else config
         self._settings = settings
-        with_overrides(Config(), settings)  # a wrong one is refused here, not after the data was read
+        self._model = check_overrides(settings)  # a wrong one is refused here, not after the data was read
         self._run: RunFolder | None = None
         self._dataset: Dataset | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         # Of the training, where it reasons on another graph since.
-        self._trained: tuple[AnyNetwork, KnowledgeGraph] | None = None
+        self._trained: tuple[Model, KnowledgeGraph] | None = None
         self.changes: Changes | None = None  # what the last `with_facts` did
 
     @classmethod
@@ -72,7 +72,7 @@ class Reasoner:
 
         config = self._chosen
         if config is None:
-            config = suitable_config(dataset, self._settings.get("model"))[0]
+            config = suitable_config(dataset, self._model)[0]
         config = with_overrides(config, self._settings)
         if out is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="dpmpn-")
@@ -91,7 +91,7 @@ class Reasoner:
         """
         from dpmpn.data.changed_graph import changed_dataset
 
-        trained = self._trained or (self.engine.network, self.graph)
+        trained = self._trained or (self.engine.model, self.graph)
         changed = copy(self)
         changed._forget()
         changed._dataset, changed.changes = changed_dataset(self.dataset, add, remove)
@@ -106,8 +106,8 @@ class Reasoner:
         """
         from dpmpn.data.inductive import with_relations_of
 
-        network, graph = trained = self._trained or (self.engine.network, self.graph)
-        if n_rows := len(network.entities):
+        model, graph = trained = self._trained or (self.engine.model, self.graph)
+        if n_rows := len(model.entities):
             raise ConfigError(
                 f"this model learnt a vector for each of {n_rows:,} entities and has none for those of "
                 f"'{dataset.name}'; train one that learns relations alone, with --model strong"
@@ -225,12 +225,12 @@ class Reasoner:
 
     @cached_property
     def engine(self) -> "Engine":
-        """The trained network on its graph."""
+        """The trained model on its graph."""
         from dpmpn.engine.engine import Engine
 
         # The device a run was trained on may not be here: asking is on the CPU unless told otherwise.
         config = self.config.replace(device=self._settings.get("device", "cpu"))
-        return Engine(self._network(config.run.device), self.graph, config)
+        return Engine(self._model_on(config.run.device), self.graph, config)
 
     @cached_property
     def unseen(self) -> np.ndarray | None:
@@ -238,7 +238,7 @@ class Reasoner:
 
         None, too, for a model that learnt nothing of single entities.
         """
-        from dpmpn.models.paper.unseen import unseen_entities
+        from dpmpn.engine.unseen import unseen_entities
 
         if self._trained is None or not len(self._trained[0].entities):
             return None
@@ -255,12 +255,13 @@ class Reasoner:
         """Asks the model questions that are given as ids."""
         return Asker(self.engine, self.unseen)
 
-    def _network(self, device: str) -> "AnyNetwork":
-        from dpmpn.models.paper.unseen import extended_network
+    def _model_on(self, device: str) -> "Model":
+        from dpmpn.train.placing import on_device
 
         if self._trained is not None:
-            return extended_network(*self._trained, self.graph)
-        return _placed(self._fitted().network("best"), device)
+            model, trained = self._trained
+            return model.extended(trained, self.graph)
+        return on_device(self._fitted().model("best"), device)
 
     def _fitted(self) -> "RunFolder":
         if self._run is None:
@@ -271,10 +272,3 @@ class Reasoner:
         """Drop what was read from an earlier run."""
         for name in ("dataset", "engine", "known", "unseen", "asker"):
             self.__dict__.pop(name, None)
-
-
-def _placed(network: "AnyNetwork", device: str) -> "AnyNetwork":
-    try:
-        return network.to(device)
-    except (RuntimeError, AssertionError) as error:  # how PyTorch says that a device is not there
-        raise ConfigError(f"device '{device}' cannot be used here; use --device cpu") from error

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, KnownFacts
-from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.settings import Horizon
 from dpmpn.errors import DataError
 from dpmpn.explain.explanation import Prediction, Question
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from dpmpn.config import SECTIONS, LeafField, leaf_fields
+from dpmpn.config import SECTIONS, all_settings
+from dpmpn.settings import Setting
 
 _ALIASES = {"n_epochs": ["--epochs"]}
 _KINDS = {int: "INT", float: "NUMBER", str: "TEXT"}
@@ -20,7 +21,7 @@ def with_settings(*sections: str) -> Callable[[Callable[..., None]], Callable[..
 
     The command gets those that were used as `settings`, texts by key; the configuration parses them.
     """
-    leaves = [leaf for leaf in leaf_fields() if leaf.section in (sections or SECTIONS)]
+    leaves = [leaf for leaf in all_settings() if leaf.section in (sections or SECTIONS)]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
@@ -40,7 +41,7 @@ def with_settings(*sections: str) -> Callable[[Callable[..., None]], Callable[..
     return decorate
 
 
-def _parameter(leaf: LeafField) -> inspect.Parameter:
+def _parameter(leaf: Setting) -> inspect.Parameter:
     option = typer.Option(
         "--" + leaf.key.replace("_", "-"),
         *_ALIASES.get(leaf.key, []),
@@ -57,13 +58,13 @@ def _parameter(leaf: LeafField) -> inspect.Parameter:
     )
 
 
-def _help(leaf: LeafField) -> str:
+def _help(leaf: Setting) -> str:
     choices = f": {', '.join(leaf.choices)}" if leaf.choices else ""
     default = f"{leaf.default:g}" if isinstance(leaf.default, float) else str(leaf.default).lower()
     return f"{leaf.help}{choices} (default {default})"
 
 
-def _metavar(leaf: LeafField) -> str:
+def _metavar(leaf: Setting) -> str:
     if leaf.choices:
         return "CHOICE"
     return next(name for kind, name in _KINDS.items() if kind in (leaf.type, *get_args(leaf.type)))

@@ -10,7 +10,7 @@ import typer
 from dpmpn.cli.output import JsonTarget, Meter, Output
 from dpmpn.cli.settings import with_settings
 from dpmpn.cli.signals import stoppable
-from dpmpn.config import Config, load_preset, with_overrides
+from dpmpn.config import Config, check_overrides, load_preset, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.importer import load_dataset
 from dpmpn.data.registry import find_dataset
@@ -82,8 +82,7 @@ def _new(
     output: Output, out: Path, name: str, preset: str | None, settings: dict[str, str]
 ) -> tuple["RunFolder", Dataset, Config]:
     """A new run, after everything that can be wrong with the request was checked."""
-    checked = with_overrides(Config(), settings)
-    model = checked.model.model if "model" in settings else None
+    model = check_overrides(settings)
     chosen = load_preset(preset) if preset is not None else None
     dataset = load_dataset(name)
     reasons = [f"preset {preset}"]

@@ -1,30 +1,30 @@
 """The answer of a batch: probabilities of the nodes that attention came to, and a prior for all others."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from torch import Tensor
 
 
 @dataclass(frozen=True, eq=False)
 class Unlisted:
-    """Probabilities of the entities that an answer does not list: equal for all of a kind."""
+    """Probabilities of the entities that an answer does not list: equal for all of one profile."""
 
-    of_entity: np.ndarray  # int64, entities: the kind of each
-    probability: Tensor  # queries x kinds
+    of_entity: np.ndarray  # int64, entities: the index of each one's profile
+    probability: Tensor  # queries x profiles
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The final attention a^T; entities that are not listed have none, or their kind's probability."""
+    """The final attention a^T; entities that are not listed have none, or their profile's probability."""
 
     offsets: np.ndarray  # int64, queries + 1
     nodes: np.ndarray  # int32, entities
     attention: Tensor
     unlisted: Unlisted | None = None
-    prior: np.ndarray | None = (
-        None  # of the nodes, before any step; where there is one, and steps were traced
-    )
+    prior: np.ndarray | None = None  # of the nodes, before any step; only where steps were traced
 
     def of_all(self, n_entities: int) -> np.ndarray:
         """The probability of every entity: queries x entities."""
@@ -44,3 +44,21 @@ class Answer:
         at = np.full(len(targets), -1, np.int64)
         at[query[found]] = found
         return at
+
+
+def join_answers(parts: Sequence[Answer]) -> Answer:
+    """Answers one after another, each query's nodes ascending."""
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.offsets) for part in parts]))])
+    nodes = np.concatenate([part.nodes for part in parts])
+    attention = torch.cat([part.attention for part in parts])
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    order = np.lexsort((nodes, query))
+    prior = None
+    if parts[0].prior is not None:
+        prior = np.concatenate([part.prior for part in parts if part.prior is not None])[order]
+    unlisted = parts[0].unlisted
+    if unlisted is not None and len(parts) > 1:  # profiles are those of the batch, so the same in all parts
+        rows = [part.unlisted.probability for part in parts if part.unlisted is not None]
+        unlisted = Unlisted(unlisted.of_entity, torch.cat(rows))
+    attention = attention[torch.from_numpy(order).to(attention.device)]
+    return Answer(offsets, nodes[order], attention, unlisted, prior)

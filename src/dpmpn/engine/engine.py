@@ -1,48 +1,45 @@
-"""Runs batches of queries through a network: split between cores and within memory, with the same result."""
+"""Runs batches of queries through a model: split between cores and within memory, with the same result."""
 
 import os
 from collections.abc import Callable
+from copy import deepcopy
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
-from dpmpn.config import Config, Horizon
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.engine.answer import Answer
+from dpmpn.engine.answer import Answer, join_answers
 from dpmpn.engine.batch import NO_EDGES, QueryBatch, SampledEdges, asking_edges, query_keys
 from dpmpn.engine.gradients import Gradients, sum_gradients
-from dpmpn.engine.heap import keep_freed_memory
+from dpmpn.engine.machine import Usage, keep_freed_memory, process_usage
 from dpmpn.engine.memory import memory_budget, queries_within
+from dpmpn.engine.model import Model
+from dpmpn.engine.settings import EngineConfig, Horizon
 from dpmpn.engine.targets import Targets
 from dpmpn.engine.trace import ReasoningTrace
-from dpmpn.engine.usage import Usage, process_usage
 from dpmpn.engine.workers import Workers
-from dpmpn.models.paper.network import AnyNetwork
-from dpmpn.models.paper.parts import computer_for, join_answers
 
 _Result = TypeVar("_Result")
 _WORTH_SPLITTING = 8  # queries: a smaller batch is answered sooner by one core than by two
-
-_OWN_SHARE = (
-    0.92  # of a worker's part: this process also prepares batches, adds up gradients and updates parameters
-)
+# Of a worker's part: this process also prepares batches, adds up gradients and updates parameters.
+_OWN_SHARE = 0.92
 
 
 class Engine:
-    """A network on a graph, ready to answer batches of queries and to be trained on them."""
+    """A model on a graph, ready to answer batches of queries and to be trained on them."""
 
     def __init__(
-        self, network: AnyNetwork, graph: KnowledgeGraph, config: Config, reference: bool = False
+        self, model: Model, graph: KnowledgeGraph, config: EngineConfig, reference: bool = False
     ) -> None:
-        self.network, self.graph, self.config = network, graph, config
-        reference = reference or network.entities.device.type != "cpu"
+        self.model, self.graph, self.config = model, graph, config
+        reference = reference or model.entities.device.type != "cpu"
         if not reference:
             keep_freed_memory()
         can_share = hasattr(os, "memfd_create")  # Linux; elsewhere this process works alone
         self.threads = config.run.threads or os.cpu_count() or 1 if can_share and not reference else 1
-        self._computer = computer_for(network, graph, reference)
+        self._on_graph = model.on(graph, reference)
         self._workers: Workers | None = None
         self._fitting: dict[tuple[Horizon, bool], int] = {}  # queries of a part
         self._asking_edges = self._ignn_edges(NO_EDGES)
@@ -60,14 +57,16 @@ class Engine:
     def answer(self, batch: QueryBatch, horizon: Horizon | None = None) -> Answer:
         """The final attention of every query, nodes ascending within a query."""
         if not len(batch):
-            return Answer(np.zeros(1, np.int64), np.empty(0, np.int32), self.network.entities.new_empty(0))
+            return Answer(np.zeros(1, np.int64), np.empty(0, np.int32), self.model.entities.new_empty(0))
         return join_answers(self._run(batch, horizon or self.config.asking_horizon(), None))
 
     def trace(self, batch: QueryBatch, horizon: Horizon | None = None) -> tuple[Answer, ReasoningTrace]:
         """The answer together with what each step attended from, sampled and attended to."""
-        trace = ReasoningTrace(batch.heads, batch.relations)
+        on_graph = self._on_graph
+        if self.model.entities.device.type != "cpu":  # traces are the fast path's, which is the CPU's
+            on_graph = deepcopy(self.model).cpu().on(self.graph)
         horizon = horizon or self.config.asking_horizon()
-        answer = self._on_one_core(self._computer.answer, batch, horizon, trace)
+        answer, trace = self._on_one_core(on_graph.trace, batch, horizon)
         return join_answers([answer]), trace
 
     def gradients(self, batch: QueryBatch, targets: Targets) -> Gradients:
@@ -86,15 +85,12 @@ class Engine:
             self._workers = None
 
     def _ignn_edges(self, removed: np.ndarray) -> tuple[SampledEdges, ...]:
-        model = self.config.model
-        return asking_edges(
-            self.graph, removed, self.config.run.seed, model.ignn_steps, model.max_sampling_per_step
-        )
+        return asking_edges(self.graph, removed, self.config.run.seed, *self.model.settings.ignn_draws)
 
     def _run(self, batch: QueryBatch, horizon: Horizon, targets: Targets | None) -> list[Any]:
         parts = self._parts(batch, horizon, targets is not None)
         if len(parts) > 1 and self.threads > 1 and self._workers is None:
-            self._workers = Workers(self.network, self.graph, self.threads - 1)
+            self._workers = Workers(self.model, self.graph, self.threads - 1)
         try:
             return self._on_one_core(self._run_parts, batch, parts, horizon, targets)
         except BaseException:
@@ -107,7 +103,7 @@ class Engine:
         The reference is left as PyTorch would run it.
         """
         intra_op = torch.get_num_threads()
-        if not self._computer.reference:
+        if not self._on_graph.reference:
             torch.set_num_threads(1)
         try:
             return work(*arguments)
@@ -132,10 +128,10 @@ class Engine:
                     part_targets = None if targets is None else targets.part(rows)
                     workers.start(worker, batch.part(rows), horizon, part_targets, n_targets)
             if targets is None:
-                results.append(self._computer.answer(batch.part(mine), horizon))
+                results.append(self._on_graph.answer(batch.part(mine), horizon))
             else:
                 own = batch.part(mine), targets.part(mine)
-                results.append(self._computer.gradients(*own, horizon, n_targets))
+                results.append(self._on_graph.gradients(*own, horizon, n_targets))
             if workers is not None:
                 reply = workers.answer if targets is None else workers.gradients
                 results += [reply(worker) for worker in range(len(theirs))]
@@ -148,7 +144,7 @@ class Engine:
         if (horizon, training) not in self._fitting:  # looks at every node's degree, so only once
             budget = memory_budget(self.config.run.memory_budget_mb) // self.threads
             self._fitting[horizon, training] = queries_within(
-                budget, self.graph, self.config.model, horizon, training
+                budget, self.graph, self.model.settings, horizon, training
             )
         fitting = self._fitting[horizon, training]
         n_parts = self.threads if len(batch) >= _WORTH_SPLITTING else 1

@@ -4,33 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch
+from dpmpn.engine.settings import STRATEGIES, Horizon
 from dpmpn.ops.expand import NO_LIMIT, expand, hash_scores, keep_edges, merge_visited, relabel, select_top
 
-DIGITS = 6  # of scores that the stronger model's horizons choose by: equal nodes must tie, in whatever order
-# their messages were added up
 ATTENTION_FLOOR = 1e-20  # nodes at or below it are not attended from or to
-
-
-@dataclass(frozen=True)
-class Pruning:
-    """How the three horizons choose: by attention, at random, or not at all."""
-
-    attending_from: str
-    sampling: bool
-    attending_to: str
-
-
-STRATEGIES = {
-    "attention": Pruning("attention", True, "attention"),
-    "boundary": Pruning("all", True, "all"),
-    "nodes": Pruning("random", False, "all"),
-    "nodes_and_boundary": Pruning("random", True, "all"),
-    "three_times": Pruning("random", True, "random"),
-}
-"""The attention form and strategies 1 to 4 of Section 2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +36,12 @@ class Visited:
     node: np.ndarray  # int32
     row: np.ndarray
     step: np.ndarray
+
+    @classmethod
+    def at_heads(cls, heads: np.ndarray) -> "Visited":
+        """Before the first step: the head of each query, whose states are the first rows."""
+        n = len(heads)
+        return cls(np.arange(n + 1), heads.astype(np.int32), np.arange(n), np.zeros(n, np.int64))
 
     def after(self, scan: "Scan", attended: np.ndarray, slot_row: np.ndarray, step: int) -> "Visited":
         """Visited nodes after a step: attended-to nodes join, scanned ones have new state rows."""
@@ -96,11 +81,11 @@ class Scan:
 
         Also how many edges are left before each of the edges there were, and in all.
         """
-        place = np.full(self.n_slots, -1, np.int64)
-        place[slots] = np.arange(len(slots))
-        before, relation, tail, slot = keep_edges(place, self.edge_relation, self.edge_tail, self.edge_slot)
+        index = np.full(self.n_slots, -1, np.int64)
+        index[slots] = np.arange(len(slots))
+        before, relation, tail, slot = keep_edges(index, self.edge_relation, self.edge_tail, self.edge_slot)
         scan = Scan(
-            self.from_query, self.from_node, place[self.from_slot], before[self.edge_offsets],
+            self.from_query, self.from_node, index[self.from_slot], before[self.edge_offsets],
             relation, tail, slot,
             np.searchsorted(slots, self.slot_offsets), self.slot_query[slots], self.slot_node[slots],
             self.slot_visited[slots],
@@ -144,7 +129,7 @@ def select(
     keys: np.ndarray,
     step: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each query's nodes at most `limit` with attention, as a horizon chooses: their offsets and places."""
+    """Of each query's nodes at most `limit` with attention, as a horizon chooses: their offsets and indices."""
     if how == "all":
         limit = NO_LIMIT
     elif how == "random":

@@ -45,3 +45,28 @@ def sum_gradients(parts: list[Gradients]) -> Gradients:
         shared += part.shared
     entities, rows = sum_rows([(part.entities, part.rows) for part in parts], parts[0].rows)
     return Gradients(sum(p.loss for p in parts), sum(p.reached for p in parts), shared, entities, rows)
+
+
+class EntityRows:
+    """Reads of the entity table that leave their gradients as rows, in `gradients`."""
+
+    def __init__(self, table: Tensor, differentiable: bool) -> None:
+        self.table = table.detach()
+        self.anchor = torch.zeros((), dtype=table.dtype, requires_grad=differentiable)
+        self.gradients: list[tuple[np.ndarray, Tensor]] = []  # (entity ids, rows)
+
+    def read(self, entities: np.ndarray) -> Tensor:
+        """The embeddings of these entities."""
+        return _ReadRows.apply(self.anchor, entities, self)
+
+
+class _ReadRows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, anchor, entities, rows):
+        ctx.entities, ctx.rows = entities, rows
+        return rows.table[torch.from_numpy(entities).long()]
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ctx.rows.gradients.append((ctx.entities, gradient))
+        return gradient.new_zeros(()), None, None

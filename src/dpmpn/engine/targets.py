@@ -16,9 +16,7 @@ class Targets:
     offsets: np.ndarray  # int64, queries + 1
     entities: np.ndarray  # int64: the answers to learn
     known_offsets: np.ndarray  # int64, queries + 1
-    known: (
-        np.ndarray
-    )  # int64, ascending within a query: right, too, so not to count against an answer to learn
+    known: np.ndarray  # int64, ascending within a query: right, too, so no rivals of an answer to learn
 
     @classmethod
     def single(cls, entities: np.ndarray) -> "Targets":

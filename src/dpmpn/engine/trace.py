@@ -9,14 +9,14 @@ import numpy as np
 class Choice:
     """What an attending-to horizon chose between before the nodes had any attention."""
 
-    offsets: np.ndarray  # of each query:
-    node: np.ndarray  # entities that edges led to,
-    score: np.ndarray  # what they were chosen by,
-    is_kept: np.ndarray  # and whether they were
+    offsets: np.ndarray  # queries + 1
+    node: np.ndarray  # entities that edges led to
+    score: np.ndarray  # what they were chosen by
+    is_kept: np.ndarray  # whether they were chosen
 
     @classmethod
     def between(cls, offsets: np.ndarray, node: np.ndarray, score: np.ndarray, kept: np.ndarray) -> "Choice":
-        """The choice that kept nodes at some places."""
+        """The choice that kept the nodes at some indices."""
         is_kept = np.zeros(len(node), bool)
         is_kept[kept] = True
         return cls(offsets, node, score, is_kept)
@@ -32,20 +32,23 @@ class Choice:
 class TraceStep:
     """One step of a batch of queries; nodes and edges grouped by query."""
 
-    from_query: np.ndarray  # nodes with attention: their query,
+    # Nodes with attention before the step:
+    from_query: np.ndarray
     from_node: np.ndarray  # entity
-    from_attention: np.ndarray  # attention a^t,
-    attended_from: np.ndarray  # and whether the step expanded it; the attention of others only waited
-    edge_offsets: np.ndarray  # sampled edges of each of these nodes, self-loop last
+    from_attention: np.ndarray  # a^t
+    attended_from: np.ndarray  # whether the step expanded it; the attention of others only waited
+    # Sampled edges of each of these nodes, self-loop last:
+    edge_offsets: np.ndarray
     edge_relation: np.ndarray
     edge_tail: np.ndarray  # entity
     edge_slot: np.ndarray  # the scanned node the edge leads to
-    flow: np.ndarray  # the share of a^{t+1} that each edge carried: flows into a node add up to its attention
-    slot_offsets: np.ndarray  # scanned nodes of each query:
-    slot_node: np.ndarray  # entity,
-    slot_attention: np.ndarray  # attention a^{t+1},
-    slot_score: np.ndarray  # the score that horizons choose by (in the paper, the attention),
-    attended_to: np.ndarray  # and whether it is in the attending-to horizon
+    flow: np.ndarray  # the share of a^{t+1} that the edge carried: flows into a node add up to its attention
+    # Scanned nodes of each query:
+    slot_offsets: np.ndarray
+    slot_node: np.ndarray  # entity
+    slot_attention: np.ndarray  # a^{t+1}
+    slot_score: np.ndarray  # what horizons choose by; in the paper's model, the attention
+    attended_to: np.ndarray  # whether it is in the attending-to horizon
     choice: Choice | None = (
         None  # where the horizon left nodes out, which are then not among the scanned ones
     )

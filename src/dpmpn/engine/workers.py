@@ -6,29 +6,30 @@ ends when its pipe closes, also if this process is killed.
 """
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
+import traceback
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import torch
 
-from dpmpn.config import Horizon, ModelConfig
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.engine.answer import Answer, Unlisted
 from dpmpn.engine.batch import QueryBatch, SampledEdges
 from dpmpn.engine.gradients import Gradients
-from dpmpn.engine.heap import keep_freed_memory
+from dpmpn.engine.machine import keep_freed_memory
+from dpmpn.engine.model import Model, ModelOnGraph
+from dpmpn.engine.settings import Horizon
 from dpmpn.engine.targets import Targets
-from dpmpn.engine.wire import Closed, receive, send
 from dpmpn.errors import RunError
-from dpmpn.models.paper.network import AnyNetwork, build_network
-from dpmpn.models.paper.parts import Computer, computer_for
 
 _ALIGNMENT = 64
 _GRAPH_ARRAYS = ("offsets", "relations", "tails", "inverse")
@@ -36,12 +37,14 @@ _TARGET_ARRAYS = ("offsets", "entities", "known_offsets", "known")
 
 
 class Workers:
-    """Processes that share this process's network and graph."""
+    """Processes that share this process's model and graph."""
 
-    def __init__(self, network: AnyNetwork, graph: KnowledgeGraph, count: int) -> None:
-        handle, layout, self._shared_gradients = _share(network, graph, count)
+    def __init__(self, model: Model, graph: KnowledgeGraph, count: int) -> None:
+        handle, layout, self._shared_gradients = _share(model, graph, count)
         meta = {
-            "model": asdict(network.config),
+            "model": _name_of(type(model)),
+            "settings": _name_of(type(model.settings)),
+            "values": asdict(model.settings),
             "n_entities": graph.n_entities,
             "n_relations": graph.n_relations,
             "file": f"/proc/self/fd/{handle}",
@@ -115,10 +118,10 @@ class Workers:
         _, arrays = self._receive(self.processes[worker])
         unlisted = None
         if "of_entity" in arrays:
-            unlisted = Unlisted(arrays["of_entity"], torch.from_numpy(arrays["of_kind"]))
+            unlisted = Unlisted(arrays["of_entity"], torch.from_numpy(arrays["by_profile"]))
         return Answer(arrays["offsets"], arrays["nodes"], torch.from_numpy(arrays["attention"]), unlisted)
 
-    def _receive(self, process: subprocess.Popen[bytes]) -> tuple[dict, dict[str, np.ndarray]]:
+    def _receive(self, process: subprocess.Popen[bytes]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         try:
             meta, arrays = receive(_pipes(process)[1])
         except Closed:
@@ -149,13 +152,13 @@ def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
     return process.stdin, process.stdout
 
 
-def _share(network: AnyNetwork, graph: KnowledgeGraph, count: int) -> tuple[int, dict, list[np.ndarray]]:
-    """Move the network's parameters into memory that can be mapped, beside a copy of the graph's arrays.
+def _share(model: Model, graph: KnowledgeGraph, count: int) -> tuple[int, dict[str, Any], list[np.ndarray]]:
+    """Move the model's parameters into memory that can be mapped, beside a copy of the graph's arrays.
 
     Each worker has room for its gradients there: through a pipe, many would take as long as they took to compute.
     The memory is a file without a name: it goes when the last process that maps it ends, however that ends.
     """
-    arrays = {name: p.detach().numpy() for name, p in network.named_parameters()}
+    arrays = {name: p.detach().numpy() for name, p in model.named_parameters()}
     arrays |= {f"graph.{name}": getattr(graph, name) for name in _GRAPH_ARRAYS}
     layout, size = {}, 0
     for name, array in arrays.items():
@@ -170,8 +173,8 @@ def _share(network: AnyNetwork, graph: KnowledgeGraph, count: int) -> tuple[int,
             f"no memory for {size / 2**20:,.0f} MB that processes share: {error.strerror}; try --threads 1"
         ) from error
     # Rooms for gradients take memory when they are first written: those who only ask never do.
-    dtype = network.entities.detach().numpy().dtype
-    n_shared = sum(parameter.numel() for parameter in network.shared_parameters().values())
+    dtype = model.entities.detach().numpy().dtype
+    n_shared = sum(parameter.numel() for parameter in model.shared_parameters().values())
     for worker in range(count):
         layout[f"gradients.{worker}"] = [dtype.str, (n_shared,), size]
         size += -(-n_shared * dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
@@ -179,12 +182,12 @@ def _share(network: AnyNetwork, graph: KnowledgeGraph, count: int) -> tuple[int,
     views = _views(f"/proc/self/fd/{handle}", layout)
     for name, array in arrays.items():
         views[name][...] = array
-    for name, parameter in network.named_parameters():
+    for name, parameter in model.named_parameters():
         parameter.data = torch.from_numpy(views[name])
     return handle, layout, [views[f"gradients.{worker}"] for worker in range(count)]
 
 
-def _views(path: str, layout: dict) -> dict[str, np.ndarray]:
+def _views(path: str, layout: dict[str, Any]) -> dict[str, np.ndarray]:
     whole = np.memmap(path, np.uint8, "r+")
     views = {}
     for name, (dtype, shape, start) in layout.items():
@@ -193,23 +196,24 @@ def _views(path: str, layout: dict) -> dict[str, np.ndarray]:
     return views
 
 
-def _attach(meta: dict) -> tuple[Computer, np.ndarray]:
-    """The network and graph of the parent, in the memory they share, and this worker's room for gradients there."""
+def _attach(meta: dict[str, Any]) -> tuple[ModelOnGraph[Any], np.ndarray]:
+    """The model and graph of the parent, in the memory they share, and this worker's room for gradients there."""
     views = _views(meta["file"], meta["layout"])
-    network = build_network(1, meta["n_relations"], ModelConfig(**meta["model"]), 0)
-    for name, parameter in network.named_parameters():
+    settings = _named(meta["settings"])(**meta["values"])
+    model: Model = _named(meta["model"])(1, meta["n_relations"], settings)
+    for name, parameter in model.named_parameters():
         parameter.data = torch.from_numpy(views[name])
     arrays = {name: views[f"graph.{name}"] for name in _GRAPH_ARRAYS}
     for array in arrays.values():
         array.flags.writeable = False  # as in every graph, so that kernels compile once
     names = Vocabulary.numbered(meta["n_entities"]), Vocabulary.numbered(meta["n_relations"])
     graph = KnowledgeGraph(**arrays, entities=names[0], relation_names=names[1])
-    return computer_for(network, graph, reference=False), views[f"gradients.{meta['worker']}"]
+    return model.on(graph), views[f"gradients.{meta['worker']}"]
 
 
 def _compute(
-    computer: Computer, room: np.ndarray, meta: dict, arrays: dict[str, np.ndarray]
-) -> tuple[dict, dict[str, np.ndarray]]:
+    on_graph: ModelOnGraph[Any], room: np.ndarray, meta: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     edges = tuple(
         SampledEdges(*(arrays[f"{part}{step}"] for part in ("heads", "relations", "tails")))
         for step in range(meta["ignn_steps"])
@@ -217,16 +221,69 @@ def _compute(
     batch = QueryBatch(arrays["heads"], arrays["relations"], arrays["keys"], arrays["removed"], edges)
     horizon = Horizon(**meta["horizon"])
     if "targets.offsets" not in arrays:
-        answer = computer.answer(batch, horizon)
+        answer = on_graph.answer(batch, horizon)
         sent = {"offsets": answer.offsets, "nodes": answer.nodes, "attention": answer.attention.numpy()}
         if answer.unlisted is not None:
-            sent |= {"of_entity": answer.unlisted.of_entity, "of_kind": answer.unlisted.probability.numpy()}
+            sent |= {
+                "of_entity": answer.unlisted.of_entity,
+                "by_profile": answer.unlisted.probability.numpy(),
+            }
         return {}, sent
     targets = Targets(*(arrays[f"targets.{name}"] for name in _TARGET_ARRAYS))
-    result = computer.gradients(batch, targets, horizon, meta["n_targets"])
+    result = on_graph.gradients(batch, targets, horizon, meta["n_targets"])
     room[:] = result.shared.numpy()
     sent = {"entities": result.entities, "rows": result.rows.numpy()}
     return {"loss": result.loss, "reached": result.reached}, sent
+
+
+def _name_of(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _named(name: str) -> Any:
+    """A class by its name, which comes from the parent process: the engine knows no model."""
+    module, _, kind = name.partition(":")
+    return getattr(import_module(module), kind)
+
+
+# Messages between processes: one line of JSON, then the raw bytes of the arrays it names.
+
+
+class Closed(Exception):
+    """The other side has ended."""
+
+
+def send(stream: IO[bytes], meta: dict[str, Any], **arrays: np.ndarray) -> None:
+    """Write a message."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    shapes = {name: [array.dtype.str, array.shape] for name, array in arrays.items()}
+    stream.write(json.dumps({"meta": meta, "arrays": shapes}).encode() + b"\n")
+    for array in arrays.values():
+        stream.write(array.reshape(-1).view(np.uint8).data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read a message; raises Closed at the end of the stream."""
+    line = stream.readline()
+    if not line.endswith(b"\n"):
+        raise Closed
+    header = json.loads(line)
+    arrays = {}
+    for name, (dtype, shape) in header["arrays"].items():
+        array = np.empty(shape, np.dtype(dtype))
+        _read_into(stream, array)
+        arrays[name] = array
+    return header["meta"], arrays
+
+
+def _read_into(stream: IO[bytes], array: np.ndarray) -> None:
+    view = array.reshape(-1).view(np.uint8).data
+    while len(view):
+        count = stream.readinto(view)  # type: ignore[attr-defined]
+        if not count:
+            raise Closed
+        view = view[count:]
 
 
 def main() -> None:
@@ -234,22 +291,20 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(
             number, signal.SIG_IGN
-        )  # the parent's to handle; this process ends when its pipe closes
+        )  # the parent's to handle: this process ends when its pipe closes
     stdin, stdout = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not reach the pipe
     torch.set_num_threads(1)
     keep_freed_memory()
     try:
         meta, _ = receive(stdin)
-        computer, room = _attach(meta)
+        on_graph, room = _attach(meta)
         send(stdout, {})
         while True:
             meta, arrays = receive(stdin)
             try:
-                reply, sent = _compute(computer, room, meta, arrays)
+                reply, sent = _compute(on_graph, room, meta, arrays)
             except Exception:
-                import traceback
-
                 reply, sent = {"error": traceback.format_exc()}, {}
             send(stdout, reply, **sent)
     except (Closed, BrokenPipeError):

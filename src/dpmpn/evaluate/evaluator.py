@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dpmpn.config import Horizon
 from dpmpn.data.dataset import SPLITS, UNKNOWN_ENTITY, Candidates, Dataset
 from dpmpn.engine.answer import Answer
+from dpmpn.engine.batch import removed_edges
 from dpmpn.engine.engine import Engine
-from dpmpn.engine.leaks import removed_edges
+from dpmpn.engine.settings import Horizon
 from dpmpn.errors import DataError
 from dpmpn.evaluate.average_precision import MeanAveragePrecision, candidate_scores, mean_average_precision
 from dpmpn.evaluate.dense import rank_dense
@@ -84,7 +84,7 @@ def rank_queries(
     is_hidden = len(removed_edges(engine.graph, queries, "triples")) > 0
     order = np.arange(len(queries)) if is_hidden else np.argsort(queries[:, 1], kind="stable")
     ranks = []
-    for rows in _batches(len(queries), batch_size or engine.config.training.batch_size):
+    for rows in _batches(len(queries), batch_size or engine.config.asking_batch_size):
         asked = queries[order[rows]]
         heads, relations, targets = asked.T
         removed = removed_edges(engine.graph, asked, "triples")
@@ -178,7 +178,7 @@ def _candidate_scores(
     tails = candidates.tails[order]
     scores = np.zeros(len(tails))
     n_unknown = int(np.sum(heads == UNKNOWN_ENTITY))  # 0 or 1, first of the ascending heads
-    for rows in _batches(len(heads) - n_unknown, batch_size or engine.config.training.batch_size):
+    for rows in _batches(len(heads) - n_unknown, batch_size or engine.config.asking_batch_size):
         first, last = rows.start + n_unknown, rows.stop + n_unknown
         asked = heads[first:last]
         answer = engine.answer(engine.asking_batch(asked, np.full(len(asked), candidates.relation)), horizon)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.settings import Horizon
 from dpmpn.explain.flow import AnswerFlow
 from dpmpn.explain.paths import (
     Edge,

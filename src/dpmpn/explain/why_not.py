@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.settings import Horizon
 from dpmpn.explain.distance import NOT_CONNECTED, Levels, facts_between, tails_of
 from dpmpn.explain.flow import QueryFlow
 from dpmpn.explain.paths import PathGroup
@@ -101,7 +101,8 @@ class _Search:
     """What the trace of one query says about one candidate."""
 
     def __init__(self, reached: Reached, candidate: int) -> None:
-        from dpmpn.engine.frontier import ATTENTION_FLOOR, STRATEGIES  # imports torch
+        from dpmpn.engine.frontier import ATTENTION_FLOOR
+        from dpmpn.engine.settings import STRATEGIES  # imports torch
 
         self.reached, self.candidate = reached, candidate
         self.graph, self.horizon, self.flow = reached.graph, reached.horizon, reached.flow

@@ -93,7 +93,7 @@ class ChangedGraphs:
     def alone(self, head: int, relation: int, answer: int, facts: Iterable[Edge]) -> Outcome:
         """Ask on the graph of these facts and no others."""
         graph = only_edges(self.graph, edges_of(self.graph, facts))
-        engine = Engine(self.engine.network, graph, self.engine.config)
+        engine = Engine(self.engine.model, graph, self.engine.config)
         return self._asked(engine, engine.asking_batch(np.array([head]), np.array([relation])), answer)
 
     def _asked(self, engine: Engine, batch: QueryBatch, answer: int) -> Outcome:

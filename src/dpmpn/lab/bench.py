@@ -10,7 +10,7 @@ import numpy as np
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
 from dpmpn.engine.engine import Engine
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
 from dpmpn.provenance import processor
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.optimiser import Adam
@@ -45,14 +45,12 @@ def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bo
     Training really trains, from the initial network. Wall time counts; CPU seconds per wall second stand beside it,
     since a busy neighbour halves a rate without a trace.
     """
-    network = build_network(
-        dataset.graph.n_entities, dataset.graph.n_relations, config.model, config.run.seed
-    )
+    network = build_model(dataset.graph.n_entities, dataset.graph.n_relations, config.model, config.run.seed)
     engine = Engine(network, dataset.graph, config)
     try:
         report: dict[str, Any] = {
             "dataset": dataset.name,
-            "model": config.model.model,
+            "model": config.model.name,
             "entities": dataset.graph.n_entities,
             "edges": dataset.graph.n_edges,
         }
@@ -69,7 +67,7 @@ def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bo
         engine.close()
     report["reference_train_queries_per_s"] = report["speed_up_over_reference"] = None
     if reference:
-        network = build_network(
+        network = build_model(
             dataset.graph.n_entities, dataset.graph.n_relations, config.model, config.run.seed
         )
         plain = Engine(network, dataset.graph, config, reference=True)
@@ -83,9 +81,7 @@ def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bo
 
 def training_stretch(dataset: Dataset, config: Config, seconds: float) -> Stretch:
     """Train from the initial network for so many seconds after a warm-up, and keep nothing of it."""
-    network = build_network(
-        dataset.graph.n_entities, dataset.graph.n_relations, config.model, config.run.seed
-    )
+    network = build_model(dataset.graph.n_entities, dataset.graph.n_relations, config.model, config.run.seed)
     engine = Engine(network, dataset.graph, config)
     try:
         return _stretch(_training(engine, dataset, config), seconds, engine)
@@ -95,7 +91,7 @@ def training_stretch(dataset: Dataset, config: Config, seconds: float) -> Stretc
 
 def _training(engine: Engine, dataset: Dataset, config: Config) -> Iterator[int]:
     queries = TrainingQueries(dataset.graph, dataset.queries("train"), config)
-    optimiser = Adam(engine.network, config.training)
+    optimiser = Adam(engine.model, config.training)
     position = 0
     while True:
         batch, targets = queries.at(position % len(queries), config.training.batch_size)

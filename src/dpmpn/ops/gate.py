@@ -21,6 +21,26 @@ LEAST_FLOW = (
 )
 
 
+class MessageColumns:
+    """The columns of what a sender and a relation bring to a message; the kernels below know them, too."""
+
+    def __init__(self, n_dims: int) -> None:
+        self.value, self.gate = slice(0, n_dims), slice(n_dims, 2 * n_dims)
+        self.factor = slice(2 * n_dims, 3 * n_dims)  # of the value; relations alone have one
+        self.flow = -1
+        self.of_sender, self.of_relation = 2 * n_dims + 1, 3 * n_dims + 1  # how many columns each has
+
+
+class ReceivedColumns:
+    """The columns of what a node has when messages have come; the kernels below know them, too."""
+
+    def __init__(self, n_dims: int) -> None:
+        self.state, self.sum = slice(0, n_dims), slice(n_dims, 2 * n_dims)
+        self.mean = slice(2 * n_dims, 3 * n_dims)
+        self.log_count, self.log_flow = 3 * n_dims, 3 * n_dims + 1
+        self.width = 3 * n_dims + 2
+
+
 def gate(x: Tensor) -> Tensor:
     """A smooth step from 0 to 1: (1 + x / (1 + |x|)) / 2."""
     return (1 + x / (1 + x.abs())) / 2
@@ -28,9 +48,9 @@ def gate(x: Tensor) -> Tensor:
 
 def gated(sent: Tensor, relation: Tensor, flow: Tensor) -> Tensor:
     """Messages flow * (sent value * (1 + factor) + relation value) * gate(sent + relation's): see `receive`."""
-    width = sent.shape[1] // 2
-    value = sent[:, :width] * (1 + relation[:, 2 * width : 3 * width]) + relation[:, :width]
-    return flow * value * gate(sent[:, width : 2 * width] + relation[:, width : 2 * width])
+    at = MessageColumns(sent.shape[1] // 2)
+    value = sent[:, at.value] * (1 + relation[:, at.factor]) + relation[:, at.value]
+    return flow * value * gate(sent[:, at.gate] + relation[:, at.gate])
 
 
 @njit(nogil=True, cache=True, fastmath=True)
@@ -151,8 +171,8 @@ class Senders:
 
     attention: RowPool  # one column
     rows: np.ndarray  # senders: the row of each one's attention
-    sent: Tensor  # senders x (2 n_dims + 1): what a state makes of a message's value, its gate and its flow
-    relation: Tensor  # relations' rows x (3 n_dims + 1): added to value and gate, a factor of the value, added to flow
+    sent: Tensor  # senders x MessageColumns.of_sender
+    relation: Tensor  # relations' rows x MessageColumns.of_relation
     gates: str  # one of GATES
 
     def flows(self, pair_from: np.ndarray, pair_row: np.ndarray) -> np.ndarray:
@@ -170,7 +190,7 @@ class _Gated(torch.autograd.Function):
         ctx, states_token, attention_token, sent, relation, pools, rows, from_rows, gates, flow, pairs, slot
     ):
         states = pools[0].values
-        out = sent.new_empty(len(rows), 3 * states.shape[1] + 2)
+        out = sent.new_empty(len(rows), ReceivedColumns(states.shape[1]).width)
         arrays = (states.numpy(), rows, sent.numpy(), relation.numpy(), flow)
         ctx.sums = _gated_forward(*arrays, *pairs, slot, out.numpy())
         ctx.save_for_backward(sent, relation)
@@ -196,12 +216,10 @@ def receive(
     rows: np.ndarray,  # slots: the row of each one's state
     senders: Senders,
     flow: np.ndarray,  # pairs: of `Senders.flows`
-    pairs: tuple[
-        np.ndarray, np.ndarray, np.ndarray
-    ],  # offsets of each pair's edges, its sender, its relation's row
+    pairs: tuple[np.ndarray, np.ndarray, np.ndarray],  # edges' offsets, the sender, the relation's row
     edge_slot: np.ndarray,
 ) -> Tensor:
-    """What each slot has of its in-edges: slots x (3 n_dims + 2).
+    """What each slot has of its in-edges: slots x ReceivedColumns.width.
 
     Its state; the sum and the mean of the messages, flow * value * gate; and the logarithms of their number and of the
     sum of their flows. The sum tells how much speaks for a node, the mean what does.

@@ -58,6 +58,18 @@ class RowPool:
         return slice(start, stop)
 
 
+class RowPools(dict[str, RowPool]):
+    """The pools that one thread uses again for batch after batch: fresh memory costs more than the sums made in it."""
+
+    def __init__(self, dtype: torch.dtype, **widths: int) -> None:
+        super().__init__({name: RowPool(width, dtype) for name, width in widths.items()})
+
+    def clear(self, differentiable: bool = False) -> None:
+        """Make ready for the next batch."""
+        for pool in self.values():
+            pool.clear(differentiable)
+
+
 def _grown(buffer: Tensor, capacity: int, used: int) -> Tensor:
     larger = buffer.new_empty(capacity, buffer.shape[1])
     larger[:used] = buffer[:used]

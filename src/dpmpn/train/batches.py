@@ -6,8 +6,7 @@ import numpy as np
 
 from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph, sorted_unique
-from dpmpn.engine.batch import QueryBatch, sample_ignn_edges
-from dpmpn.engine.leaks import removed_edges
+from dpmpn.engine.batch import QueryBatch, removed_edges, sample_ignn_edges
 from dpmpn.engine.targets import Targets
 from dpmpn.errors import DataError
 from dpmpn.evaluate.known import KnownAnswers
@@ -39,9 +38,8 @@ class TrainingQueries:
             self._offsets = np.arange(len(triples) + 1)
         self.triples = triples
         self._epoch = -1
-        self._order = self._rows = np.empty(
-            0, np.int64
-        )  # of the queries, and of the triples they are cut from
+        self._order = np.empty(0, np.int64)  # of the queries
+        self._rows = np.empty(0, np.int64)  # of the triples that queries are cut from
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -68,14 +66,11 @@ class TrainingQueries:
     def _batch(
         self, heads: np.ndarray, relations: np.ndarray, triples: np.ndarray, position: int
     ) -> QueryBatch:
-        model = self.config.model
         removed = removed_edges(self.graph, triples, self.config.training.leak_removal)
         if self.config.training.fact_dropout:
             removed = np.union1d(removed, self._dropped(position))
         key = np.uint64(combine(np.uint64(self.config.run.seed), position))
-        edges = sample_ignn_edges(
-            self.graph, removed, model.ignn_steps, model.max_sampling_per_step, combine(key, 0)
-        )
+        edges = sample_ignn_edges(self.graph, removed, *self.config.model.ignn_draws, combine(key, 0))
         keys = np.array([combine(key, 1 + i) for i in range(len(heads))], np.uint64)
         return QueryBatch(heads, relations, keys, removed, edges)
 

@@ -10,7 +10,7 @@
   largest_parameters        the largest absolute value of each parameter
   seed, learning_rate, schedule, grad_clipnorm, batch_size, joint_targets, leak_removal,
   fact_dropout, threads
-  weights                   name of the file with the network's weights at that moment
+  weights                   name of the file with the model's weights at that moment
 `failed-batch-<position>.safetensors` holds those weights.
 """
 
@@ -26,9 +26,9 @@ from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.gradients import Gradients
+from dpmpn.engine.model import Model
 from dpmpn.engine.targets import Targets
 from dpmpn.files import write_json, write_whole
-from dpmpn.models.paper.network import AnyNetwork
 from dpmpn.train.checkpoint import named_tensors
 from dpmpn.train.tensors import write_tensors
 
@@ -49,9 +49,9 @@ def is_division_by_zero(error: Exception) -> bool:
     )
 
 
-def no_gradients(network: AnyNetwork) -> Gradients:
+def no_gradients(model: Model) -> Gradients:
     """What stands for the gradients of a batch that could not be computed."""
-    table, n_shared = network.entities, sum(p.numel() for p in network.shared_parameters().values())
+    table, n_shared = model.entities, sum(p.numel() for p in model.shared_parameters().values())
     nothing = table.new_empty(0, table.shape[1])
     return Gradients(math.nan, 0, table.new_zeros(n_shared), np.empty(0, np.int64), nothing)
 
@@ -68,22 +68,22 @@ def save_failed_batch(
     batch: QueryBatch,
     targets: Targets,
     gradients: Gradients,
-    network: AnyNetwork,
+    model: Model,
     graph: KnowledgeGraph,
     config: Config,
 ) -> Path:
     """Write a batch, and the weights it met, into the run folder; the JSON file."""
     name = f"failed-batch-{position:012d}"
     weights = folder / f"{name}.safetensors"
-    write_whole(weights, lambda temporary: write_tensors(temporary, named_tensors(network)))
+    write_whole(weights, lambda temporary: write_tensors(temporary, named_tensors(model)))
     values = {
         "position": position,
         "loss": _plain(float(gradients.loss)),
         "queries": _queries(graph, batch, targets),
-        **_not_finite(gradients, network, graph),
+        **_not_finite(gradients, model, graph),
         "largest_parameters": {
             name: _plain(float(parameter.detach().abs().max()) if parameter.numel() else 0.0)
-            for name, parameter in network.named_parameters()
+            for name, parameter in model.named_parameters()
         },
         "seed": config.run.seed,
         "learning_rate": config.training.learning_rate,
@@ -114,15 +114,15 @@ def _queries(graph: KnowledgeGraph, batch: QueryBatch, targets: Targets) -> list
     ]
 
 
-def _not_finite(gradients: Gradients, network: AnyNetwork, graph: KnowledgeGraph) -> dict[str, Any]:
-    shared = network.shared_parameters()
+def _not_finite(gradients: Gradients, model: Model, graph: KnowledgeGraph) -> dict[str, Any]:
+    shared = model.shared_parameters()
     parts = gradients.shared.split([parameter.numel() for parameter in shared.values()])
     found = dict(zip(shared, parts, strict=True)) | {"entities": gradients.rows}
     bad_rows = (~torch.isfinite(gradients.rows)).any(1).cpu().numpy()
     bad_entities = gradients.entities[bad_rows][:_MOST_ENTITIES]
     return {
         "gradients_not_finite": _counts(found),
-        "parameters_not_finite": _counts(dict(network.named_parameters())),
+        "parameters_not_finite": _counts(dict(model.named_parameters())),
         "entities_not_finite": [graph.entities.name(int(entity)) for entity in bad_entities],
     }
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from dpmpn.config import TrainingConfig
 from dpmpn.engine.gradients import Gradients
-from dpmpn.models.paper.network import AnyNetwork
+from dpmpn.engine.model import Model
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7
 AVERAGED_EVERY = 10  # steps: neighbours differ so little that averaging each would only cost time
@@ -80,18 +80,18 @@ def _norm(rows):
 class Adam:
     """The optimiser's state and its step."""
 
-    def __init__(self, network: AnyNetwork, config: TrainingConfig) -> None:
-        self.network, self.config = network, config
-        self.by_rows = config.adam_by_rows(len(network.entities)) and network.entities.device.type == "cpu"
+    def __init__(self, model: Model, config: TrainingConfig) -> None:
+        self.model, self.config = model, config
+        self.by_rows = config.adam_by_rows(len(model.entities)) and model.entities.device.type == "cpu"
         self.step_count = 0
-        self.first = {name: torch.zeros_like(p) for name, p in network.named_parameters()}
-        self.second = {name: torch.zeros_like(p) for name, p in network.named_parameters()}
-        self.last_step = torch.zeros(len(network.entities) if self.by_rows else 0, dtype=torch.int64)
+        self.first = {name: torch.zeros_like(p) for name, p in model.named_parameters()}
+        self.second = {name: torch.zeros_like(p) for name, p in model.named_parameters()}
+        self.last_step = torch.zeros(len(model.entities) if self.by_rows else 0, dtype=torch.int64)
         self.average: dict[
             str, Tensor
         ] = {}  # of recent weights, which is better than the weights of any one step
         if config.weight_average:
-            self.average = {name: p.detach().clone() for name, p in network.named_parameters()}
+            self.average = {name: p.detach().clone() for name, p in model.named_parameters()}
 
     @torch.no_grad()
     def step(self, gradients: Gradients, factor: float = 1.0) -> None:
@@ -99,7 +99,7 @@ class Adam:
         self.step_count += 1
         corrections = math.sqrt(1 - BETA2**self.step_count) / (1 - BETA1**self.step_count)
         rate = factor * self.config.learning_rate * corrections
-        shared = self.network.shared_parameters()
+        shared = self.model.shared_parameters()
         parts = gradients.shared.split([parameter.numel() for parameter in shared.values()])
         for (name, parameter), part in zip(shared.items(), parts, strict=True):
             self._update_shared(name, parameter.detach(), part, rate)
@@ -111,11 +111,11 @@ class Adam:
                 ** AVERAGED_EVERY
             )
             for name, average in self.average.items():
-                average.lerp_(self.network.get_parameter(name), 1 - kept)
+                average.lerp_(self.model.get_parameter(name), 1 - kept)
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """The network with the average of its weights in their place, where there is one."""
+        """The model with the average of its weights in their place, where there is one."""
         self._exchange()
         try:
             yield
@@ -125,7 +125,7 @@ class Adam:
     @torch.no_grad()
     def _exchange(self) -> None:
         for name, average in self.average.items():
-            parameter = self.network.get_parameter(name)
+            parameter = self.model.get_parameter(name)
             weights = parameter.clone()
             parameter.copy_(average)  # in place: worker processes share this memory
             average.copy_(weights)
@@ -143,7 +143,7 @@ class Adam:
 
     def _update_entities(self, rows: Tensor, entities: np.ndarray, rate: float) -> None:
         """The entity table, of which these entities have gradients."""
-        tensors = (self.network.entities.detach(), self.first["entities"], self.second["entities"], rows)
+        tensors = (self.model.entities.detach(), self.first["entities"], self.second["entities"], rows)
         if rows.device.type != "cpu":
             self._update_on_device(*tensors, entities, rate)
             return

@@ -11,15 +11,15 @@ best.json        the best model, with its best-*.safetensors
 from functools import cached_property
 from pathlib import Path
 
-from dpmpn.config import Config, from_dict, to_dict
+from dpmpn.config import Config, from_stored, to_dict
 from dpmpn.data.dataset import GRAPH, MANIFEST, TRIPLES, Dataset, open_dataset, write_dataset
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.model import Model
 from dpmpn.errors import ConfigError, DataError, RunError
 from dpmpn.files import read_json, whole_folder, write_json
-from dpmpn.models.paper.network import AnyNetwork, build_network
+from dpmpn.models import build_model
 from dpmpn.provenance import versions
 from dpmpn.train.checkpoint import check_size, has_checkpoint, load_network
-from dpmpn.train.placing import least_values
 
 CONFIG, VERSIONS, METRICS = "config.json", "versions.json", "metrics.jsonl"
 _COPY_AGAIN = "copy the run folder again, or train anew with another --out"
@@ -72,7 +72,7 @@ class RunFolder:
         """The configuration the run was made with, or resumed with last."""
         path = self.path / CONFIG
         try:
-            return from_dict(read_json(path, _COPY_AGAIN))
+            return from_stored(read_json(path, _COPY_AGAIN))
         except ConfigError as error:
             raise RunError(f"{path}: {error}; another version may have written it") from error
 
@@ -92,15 +92,15 @@ class RunFolder:
         """Whether a checkpoint was written."""
         return has_checkpoint(self.path)
 
-    def network(self, which: str = "best") -> AnyNetwork:
-        """The network with its "best" or its "last" weights; before any validation, the best are the last."""
+    def model(self, which: str = "best") -> Model:
+        """The model with its "best" or its "last" weights; before any validation, the best are the last."""
         if which not in ("best", "last"):
             raise RunError(f"there are 'best' and 'last' weights, not '{which}'")
         graph = self._graph()
-        check_size(self.path, which, least_values(graph, self.config.model))
-        network = build_network(graph.n_entities, graph.n_relations, self.config.model, self.config.run.seed)
-        load_network(self.path, network, which)
-        return network
+        check_size(self.path, which, self.config.model.least_values(graph))
+        model = build_model(graph.n_entities, graph.n_relations, self.config.model, self.config.run.seed)
+        load_network(self.path, model, which)
+        return model
 
     def _graph(self) -> KnowledgeGraph:
         try:

@@ -43,7 +43,7 @@ from dpmpn.train.failed_batch import (
 from dpmpn.train.lock import holding
 from dpmpn.train.metrics import append_line, rewind_lines, sync_lines
 from dpmpn.train.optimiser import Adam
-from dpmpn.train.placing import least_values, placed_network
+from dpmpn.train.placing import initial_model
 from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.schedule import learning_rate_factor
 from dpmpn.train.validation import Validator, training_queries
@@ -97,7 +97,7 @@ def train(
         if resume:
             _adopt(run, config)
         if has_checkpoint(run.path):
-            check_size(run.path, "last", least_values(dataset.graph, config.model))
+            check_size(run.path, "last", config.model.least_values(dataset.graph))
         loop = _Loop(run, dataset, config, max_queries, max_minutes, progress, stop)
         try:
             loop.begin()
@@ -138,10 +138,10 @@ class _Loop:
         self.stop = stop or (lambda: False)
         self.queries = TrainingQueries(dataset.graph, training_queries(dataset, config), config)
         self.total = _total(len(self.queries), config.training.n_epochs, max_queries)
-        self.network = placed_network(dataset.graph, config)
-        self.optimiser = Adam(self.network, config.training)
-        self.engine = Engine(self.network, dataset.graph, config)
-        self.validator = Validator(self.engine, dataset, self.stop) if len(dataset.valid) else None
+        self.model = initial_model(dataset.graph, config)
+        self.optimiser = Adam(self.model, config.training)
+        self.engine = Engine(self.model, dataset.graph, config)
+        self.validator = Validator(self.engine, dataset, config, self.stop) if len(dataset.valid) else None
         self.state = LoopState()
         self.recent: deque[tuple[int, int, float, float]] = deque(maxlen=_SMOOTHED_BATCHES)
         self.clock = _Clock(self.state, self.engine)
@@ -150,7 +150,7 @@ class _Loop:
     def begin(self) -> None:
         """Go back to the last checkpoint, or to the start where there is none."""
         if has_checkpoint(self.run.path):
-            self.state = load_checkpoint(self.run.path, self.network, self.optimiser)
+            self.state = load_checkpoint(self.run.path, self.model, self.optimiser)
             self.clock = _Clock(self.state, self.engine)
         rewind_lines(self.run.metrics, self.state.lines)
 
@@ -160,7 +160,7 @@ class _Loop:
         if self.validator is None and reason != "interrupted":
             self._check_weights()
             with self.optimiser.averaged():
-                save_best(self.run.path, self.network, self.state.position, None)
+                save_best(self.run.path, self.model, self.state.position, None)
         self._checkpoint()
         state = self.state
         return TrainingResult(
@@ -225,14 +225,14 @@ class _Loop:
         except (ZeroDivisionError, RuntimeError) as error:
             if not is_division_by_zero(error):
                 raise
-            return no_gradients(self.network)
+            return no_gradients(self.model)
 
     def _failure(self, batch: QueryBatch, targets: Targets, gradients: Gradients) -> RunError:
         """What to say of a batch that would spoil the weights; it is saved for inspection."""
         first = self.state.position
         try:
             path = save_failed_batch(
-                self.run.path, first, batch, targets, gradients, self.network, self.engine.graph, self.config
+                self.run.path, first, batch, targets, gradients, self.model, self.engine.graph, self.config
             )
             saved = f"see {path}"
         except RunError as error:  # such as a full disk: what the batch did is the greater news
@@ -244,7 +244,7 @@ class _Loop:
 
     def _check_weights(self) -> None:
         """Refuse to save or measure weights that a step threw out of all bounds."""
-        sums = torch.stack([parameter.detach().sum() for parameter in self.network.parameters()])
+        sums = torch.stack([parameter.detach().sum() for parameter in self.model.parameters()])
         if not torch.isfinite(sums).all():
             raise RunError(f"the weights are not finite after {self.state.position} queries; {HOW_TO_GO_ON}")
 
@@ -293,7 +293,7 @@ class _Loop:
         if better:
             state.best, state.validations_without_improvement = found, 0
             with self.optimiser.averaged():
-                save_best(self.run.path, self.network, state.position, found)
+                save_best(self.run.path, self.model, state.position, found)
         else:
             state.validations_without_improvement += 1
         state.validation_due, state.validated_position = False, state.position
@@ -309,7 +309,7 @@ class _Loop:
         self._check_weights()
         self.clock.note(self.state)
         sync_lines(self.run.metrics)
-        save_checkpoint(self.run.path, self.network, self.optimiser, self.state)
+        save_checkpoint(self.run.path, self.model, self.optimiser, self.state)
         self.saved_at = time.perf_counter()
 
     def _tell(self, message: str | None = None) -> None:

@@ -24,9 +24,9 @@ _DRAW = 7_919  # keeps this draw apart from others of the seed
 class Validator:
     """A fixed sample of validation queries, and how to score a model on it."""
 
-    def __init__(self, engine: Engine, dataset: Dataset, stop: Callable[[], bool]) -> None:
+    def __init__(self, engine: Engine, dataset: Dataset, config: Config, stop: Callable[[], bool]) -> None:
         self.engine, self.dataset, self.stop = engine, dataset, stop
-        self.queries = sampled_queries(dataset, engine.config)
+        self.queries = sampled_queries(dataset, config)
 
     @cached_property
     def known(self) -> KnownAnswers:

@@ -70,7 +70,7 @@ def test_only_what_is_asked_for_is_made_beside_the_whole(exhibit):
     configs = {label: RunFolder.open(exhibit.folder / "runs" / label).config for label in labels}
     fewer, strong = configs["countries-seed0-fewer-steps"], configs["countries-seed0-strong"]
     assert fewer == strong.replace(n_steps_in_agnn=strong.model.n_steps_in_agnn - 2)
-    assert configs["countries-seed0"].model.model == "paper"
+    assert configs["countries-seed0"].model.name == "paper"
 
 
 def test_the_table_shows_the_results(exhibit):

@@ -6,9 +6,10 @@ import pytest
 from made_analysis import Made, files_of, made
 
 import dpmpn
-from dpmpn.config import Config, Horizon, ModelConfig, RunConfig
+from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.engine import Engine
+from dpmpn.engine.settings import Horizon, RunConfig
 from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.expansion import (
     Neighbours,
@@ -21,7 +22,8 @@ from dpmpn.lab.reproduce.expansion import (
 from dpmpn.lab.reproduce.growth import GROWTH, SAMPLING, horizons, increment_bound
 from dpmpn.lab.reproduce.growth_shown import broken
 from dpmpn.lab.reproduce.workshop import Workshop
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
+from dpmpn.models.paper.settings import PaperSettings
 
 N_ENTITIES, N_STEPS = 40, 4
 
@@ -78,9 +80,9 @@ def test_full_expansion_counts_every_neighbour_once():
 @pytest.mark.parametrize("strategy", SAMPLING)
 def test_subgraphs_without_the_model_are_those_of_the_model(strategy):
     graph, horizon = random_graph(1), Horizon(3, 2, 4, strategy=strategy)
-    model = ModelConfig(n_dims=6, n_dims_att=4, n_steps_in_agnn=N_STEPS)
+    model = PaperSettings(n_dims=6, n_dims_att=4, n_steps_in_agnn=N_STEPS)
     config = Config(model=model, run=RunConfig(threads=1, seed=5))
-    engine = Engine(build_network(N_ENTITIES, graph.n_relations, model, 5), graph, config)
+    engine = Engine(build_model(N_ENTITIES, graph.n_relations, model, 5), graph, config)
     heads = np.arange(N_ENTITIES, dtype=np.int32)
     batch = engine.asking_batch(heads, np.zeros(N_ENTITIES, np.int64))
     _, trace = engine.trace(batch, horizon)

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from made_analysis import Made, files_of, made, scored
 
-from dpmpn.config import Horizon, load_preset
+from dpmpn.config import load_preset
 from dpmpn.engine.engine import Engine
+from dpmpn.engine.settings import Horizon
 from dpmpn.errors import Stopped
 from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.settings import config_for, dataset_named

@@ -19,7 +19,7 @@ def test_the_model_never_saw_the_entities_it_is_asked_about(exhibit):
     run = RunFolder.open(exhibit.folder / "runs/countries-train-seed0-strong")
     ask = inductive_split(dataset_named("countries")).ask
     assert not set(run.dataset().graph.entities.names) & set(ask.graph.entities.names)
-    assert run.config.model.model == "strong"
+    assert run.config.model.name == "strong"
 
 
 def test_all_files_are_written_and_the_table_shows_both_graphs(exhibit):

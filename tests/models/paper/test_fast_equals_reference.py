@@ -6,14 +6,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmpn.config import Horizon, ModelConfig
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch, query_keys, sample_ignn_edges
-from dpmpn.engine.frontier import STRATEGIES
-from dpmpn.models.paper.fast import Workspace, reason_fast
-from dpmpn.models.paper.ignn import EntityRows
-from dpmpn.models.paper.network import build_network
-from dpmpn.models.paper.reference import OnDevice, reason_reference, sampled_edges
+from dpmpn.engine.gradients import EntityRows
+from dpmpn.engine.settings import STRATEGIES, Horizon
+from dpmpn.models import build_model
+from dpmpn.models.paper.fast import PaperSteps, row_pools
+from dpmpn.models.paper.reference import PaperReference, reason_reference
+from dpmpn.models.paper.settings import PaperSettings
 from dpmpn.ops.expand import NO_LIMIT, expand
 
 
@@ -51,7 +51,7 @@ def loss_of(answer, weights_rng):
 
 
 def compare(graph, batch, config, horizon):
-    network = build_network(graph.n_entities, graph.n_relations, config, 5).double()
+    network = build_model(graph.n_entities, graph.n_relations, config, 5).double()
     with torch.no_grad():  # larger values than the initial ones, so that no term hides below the tolerance
         network.entities.mul_(20)
         network.relations.mul_(20)
@@ -60,7 +60,9 @@ def compare(graph, batch, config, horizon):
                 parameter.uniform_(-0.3, 0.3)
     weights = np.random.default_rng(9).random(graph.n_entities)
     rows = EntityRows(network.entities, True)
-    fast = reason_fast(network, graph, batch, horizon, rows, Workspace(network))
+    steps = PaperSteps(network, graph, batch, horizon, rows, row_pools(network))
+    steps.run()
+    fast = steps.answer()
     slow = reason_reference(network, graph, batch, horizon)
     assert np.array_equal(fast.offsets, slow.offsets)
     for q in range(len(batch)):
@@ -115,7 +117,7 @@ def test_values_and_gradients(
 ):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, n_entities, n_relations, n_triples)
-    config = ModelConfig(
+    config = PaperSettings(
         n_dims=6, n_dims_att=4, n_steps_in_ignn=n_steps_in_ignn, n_steps_in_agnn=n_steps,
         max_sampling_per_step=30, softmax=softmax, ignn_output=ignn_output,
     )  # fmt: skip
@@ -141,15 +143,19 @@ def test_both_draw_the_same_edges(seed, limit, per_relation):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, int(rng.integers(1, 20)), 2, int(rng.integers(0, 150)))
     removed = np.flatnonzero(rng.random(graph.n_edges) < 0.2)
-    batch = make_batch(graph, ModelConfig(), rng.integers(0, graph.n_entities, 5), [0] * 5, removed, seed)
+    batch = make_batch(graph, PaperSettings(), rng.integers(0, graph.n_entities, 5), [0] * 5, removed, seed)
     no_limit = [NO_LIMIT if x is None else x for x in (limit, per_relation)]
     offsets, relations, tails, _ = expand(
         graph.offsets, graph.relations, graph.tails, batch.removed, batch.keys, 3,
         np.arange(5), batch.heads, no_limit[0], graph.self_loop, no_limit[1],
     )  # fmt: skip
     fast = list(zip(np.repeat(np.arange(5), np.diff(offsets)), relations, tails, strict=True))
-    on = OnDevice(graph, batch, torch.device("cpu"))
-    slow = sampled_edges(on, torch.arange(5), on.heads, 3, limit, per_relation)
+    horizon = Horizon(
+        5, graph.n_edges + 1 if limit is None else limit, 5, max_sampling_per_relation=per_relation
+    )
+    network = build_model(graph.n_entities, graph.n_relations, PaperSettings(n_dims=2), 0)
+    steps = PaperReference(network, graph, batch, horizon)
+    slow = steps.scan(3, steps.visited)
     rows = zip(slow.sender.tolist(), slow.relation.tolist(), slow.tail.tolist(), strict=True)
     assert fast == sorted(rows)  # the self-loop's relation is the highest
 
@@ -158,12 +164,12 @@ def test_both_draw_the_same_edges(seed, limit, per_relation):
 def test_hub_above_the_sampling_limit(strategy):
     triples = [(0, 0, v) for v in range(1, 60)] + [(v, 1, v % 7) for v in range(60)]
     graph = KnowledgeGraph.from_ids(np.array(triples), 60, 2)
-    config = ModelConfig(n_dims=8, n_dims_att=4, n_steps_in_agnn=4, max_sampling_per_step=50)
+    config = PaperSettings(n_dims=8, n_dims_att=4, n_steps_in_agnn=4, max_sampling_per_step=50)
     batch = make_batch(graph, config, [0, 3, 59], [0, 1, 2])
     compare(graph, batch, config, Horizon(5, 9, 12, strategy=strategy))
 
 
 def test_one_node_without_edges():
     graph = KnowledgeGraph.from_ids(np.empty((0, 3), np.int64), 1, 1)
-    config = ModelConfig(n_dims=4, n_dims_att=2, n_steps_in_agnn=3)
+    config = PaperSettings(n_dims=4, n_dims_att=2, n_steps_in_agnn=3)
     compare(graph, make_batch(graph, config, [0], [0]), config, Horizon())

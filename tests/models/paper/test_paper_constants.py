@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from dpmpn.config import Config, Horizon, ModelConfig, RunConfig
+from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.engine import Engine
+from dpmpn.engine.settings import Horizon, RunConfig
 from dpmpn.engine.targets import Targets
-from dpmpn.models.paper.network import AttentionFlow, Bilinear, Network, TwoLayers, build_network
+from dpmpn.models import build_model
+from dpmpn.models.paper.model import PaperModel
+from dpmpn.models.paper.network import AttentionFlow, Bilinear, TwoLayers
+from dpmpn.models.paper.settings import PaperSettings
 from dpmpn.ops.combine import combine_leaky
 
 UNREACHED = 46.051701859880914  # -log(1e-20)
@@ -52,7 +56,7 @@ def test_the_projection_is_a_tanh() -> None:
 
 
 def test_initial_values() -> None:
-    network = build_network(3000, 499, ModelConfig(n_dims=40, n_dims_att=30), 0)
+    network = build_model(3000, 499, PaperSettings(n_dims=40, n_dims_att=30), 0)
     for table in (network.entities, network.relations):
         assert table.abs().max() <= 0.05
         assert table.abs().max() > 0.0499
@@ -78,9 +82,9 @@ def engine_that_stays(steepness: float, n_steps: int, reference: bool) -> Engine
     The embeddings of 0 and 1 are projected to 1 and -1; the logit of an edge to v is leakyReLU(steepness * small(v)).
     """
     graph = KnowledgeGraph.from_ids(np.array([[0, 0, 1], [1, 0, 2]]), 3, 1, add_inverses=False)
-    model = ModelConfig(n_dims=1, n_dims_att=1, n_steps_in_ignn=0, n_steps_in_agnn=n_steps)
+    model = PaperSettings(n_dims=1, n_dims_att=1, n_steps_in_ignn=0, n_steps_in_agnn=n_steps)
     network = with_weights(
-        Network(3, 1, model), attention_project_weight=1.0, attention_alpha2_left_bias=1.0,
+        PaperModel(3, 1, model), attention_project_weight=1.0, attention_alpha2_left_bias=1.0,
         attention_alpha2_center_weight=1.0,
     )  # fmt: skip
     with torch.no_grad():

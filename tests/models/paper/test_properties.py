@@ -7,24 +7,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_fast_equals_reference import random_graph
 
-from dpmpn.config import Config, Horizon, ModelConfig, RunConfig
+from dpmpn.config import Config
 from dpmpn.engine.engine import Engine
-from dpmpn.engine.frontier import STRATEGIES
-from dpmpn.engine.memory import bytes_per_query, largest_scan, queries_within
+from dpmpn.engine.memory import largest_scan, queries_within
+from dpmpn.engine.settings import STRATEGIES, Horizon, RunConfig
 from dpmpn.engine.targets import Targets
 from dpmpn.errors import RunError
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
+from dpmpn.models.paper.settings import PaperSettings
 
 
 def make_engine(seed, horizon=None, dtype=torch.float64, **run):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, int(rng.integers(2, 40)), 3, int(rng.integers(1, 150)))
     config = Config(
-        model=ModelConfig(n_dims=6, n_dims_att=4, n_steps_in_agnn=4, max_sampling_per_step=25),
+        model=PaperSettings(n_dims=6, n_dims_att=4, n_steps_in_agnn=4, max_sampling_per_step=25),
         horizon=horizon or Horizon(4, 6, 9),
         run=RunConfig(**{"threads": 1, "seed": seed, **run}),
     )
-    network = build_network(graph.n_entities, graph.n_relations, config.model, seed).to(dtype)
+    network = build_model(graph.n_entities, graph.n_relations, config.model, seed).to(dtype)
     with torch.no_grad():
         network.entities.mul_(20)
         network.relations.mul_(20)
@@ -140,7 +141,7 @@ def test_the_loss_is_the_mean_over_all_targets():
 def test_the_budget_splits_batches():
     engine, heads, relations = make_engine(4, memory_budget_mb=1)
     fitting = queries_within(2**20, engine.graph, engine.config.model, engine.config.horizon, training=True)
-    each = bytes_per_query(engine.graph, engine.config.model, engine.config.horizon, training=True)
+    each = engine.config.model.memory_need(engine.graph, engine.config.horizon, training=True).query
     assert fitting * each <= 2**20
     batch = engine.asking_batch(np.tile(heads, 20), np.tile(relations, 20))
     parts = engine._parts(batch, engine.config.horizon, training=True)

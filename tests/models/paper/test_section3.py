@@ -9,12 +9,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from section3 import Edge, Outcome, Query, Settings, Weights, section3
 
-from dpmpn.config import Config, Horizon, ModelConfig, RunConfig
+from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch, query_keys, sample_ignn_edges
 from dpmpn.engine.engine import Engine
+from dpmpn.engine.settings import Horizon, RunConfig
 from dpmpn.engine.targets import Targets
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
+from dpmpn.models.paper.settings import PaperSettings
 
 DIMS, SMALL_DIMS, MANY = 5, 3, 1000
 
@@ -66,7 +68,7 @@ def make_case(seed: int, how: Settings, n_steps_in_ignn: int) -> Case:
     tails[0] = heads[0]  # one answer at least is reached
     batch = QueryBatch(heads, relations, query_keys(seed, heads, relations), removed, sampled)
     queries = list(zip(heads.tolist(), relations.tolist(), tails.tolist(), strict=True))
-    named = build_network(n_entities, graph.n_relations, ModelConfig(n_dims=DIMS, n_dims_att=SMALL_DIMS), 0)
+    named = build_model(n_entities, graph.n_relations, PaperSettings(n_dims=DIMS, n_dims_att=SMALL_DIMS), 0)
     weights = {
         name: rng.normal(size=p.shape) * (1.0 if name in ("entities", "relations") else 0.6)
         for name, p in named.named_parameters()
@@ -88,11 +90,11 @@ def by_the_program(case: Case, reference: bool) -> Ours:
     """The only place that knows how the program is called: its answer, training loss and gradients."""
     how = case.settings
     horizon = Horizon(how.attending_from, how.sampling_per_node, how.attending_to)
-    model = ModelConfig(
+    model = PaperSettings(
         n_dims=DIMS, n_dims_att=SMALL_DIMS, n_steps_in_ignn=case.n_steps_in_ignn, n_steps_in_agnn=how.steps,
         softmax=how.softmax, ignn_output=how.ignn_output,
     )  # fmt: skip
-    network = build_network(case.graph.n_entities, case.graph.n_relations, model, 0).double()
+    network = build_model(case.graph.n_entities, case.graph.n_relations, model, 0).double()
     network.load_state_dict({name: torch.from_numpy(x) for name, x in case.weights.items()})
     engine = Engine(network, case.graph, Config(model, horizon, run=RunConfig(threads=1)), reference)
     answer = engine.answer(case.batch)

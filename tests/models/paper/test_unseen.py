@@ -6,19 +6,22 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmpn.config import Config, ModelConfig, RunConfig
+from dpmpn.config import Config
 from dpmpn.data.changed_graph import changed_graph
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.engine import Engine
-from dpmpn.models.paper.network import Network, build_network
-from dpmpn.models.paper.unseen import extended_network, through_unseen, unseen_entities
+from dpmpn.engine.settings import RunConfig
+from dpmpn.engine.unseen import through_unseen, unseen_entities
+from dpmpn.models import build_model
+from dpmpn.models.paper.network import PaperNetwork
+from dpmpn.models.paper.settings import PaperSettings
 
 FACTS = [("a", "r", "b"), ("c", "r", "b"), ("c", "r", "a"), ("b", "s", "d")]
-CONFIG = Config(model=ModelConfig(n_dims=5, n_dims_att=4, n_steps_in_agnn=3), run=RunConfig(threads=1))
+CONFIG = Config(model=PaperSettings(n_dims=5, n_dims_att=4, n_steps_in_agnn=3), run=RunConfig(threads=1))
 
 
-def network_of(graph: KnowledgeGraph, seed: int = 0) -> Network:
-    network = build_network(graph.n_entities, graph.n_relations, CONFIG.model, seed)
+def network_of(graph: KnowledgeGraph, seed: int = 0) -> PaperNetwork:
+    network = build_model(graph.n_entities, graph.n_relations, CONFIG.model, seed)
     with torch.no_grad():
         network.entities.mul_(20)
         network.relations.mul_(20)
@@ -29,7 +32,7 @@ def test_a_new_entity_gets_the_mean_of_its_relations_means() -> None:
     graph = KnowledgeGraph.from_tuples(FACTS)
     network = network_of(graph)
     grown, _ = changed_graph(graph, [("new", "r", "a"), ("new", "r", "d"), ("b", "s", "new")])
-    extended = extended_network(network, graph, grown)
+    extended = network.extended(graph, grown)
     a, _, c, d = network.entities.detach()
     has_r, has_s_inv = (a + c) / 2, d
     torch.testing.assert_close(extended.entities[4], (2 * has_r + has_s_inv) / 3)
@@ -41,14 +44,14 @@ def test_weights_are_shared_and_the_network_stays_as_it_was() -> None:
     network = network_of(graph)
     before = network.entities.detach().clone()
     grown, _ = changed_graph(graph, [("new", "r", "a")])
-    extended = extended_network(network, graph, grown)
+    extended = network.extended(graph, grown)
     assert torch.equal(network.entities, before)
     assert extended.entities.shape == (5, 5) and network.entities.shape == (4, 5)
     shared = extended.shared_parameters()
     assert list(shared) == list(network.shared_parameters())
     assert all(shared[name] is p for name, p in network.shared_parameters().items())
     fewer, _ = changed_graph(graph, remove=FACTS[:1])
-    same = extended_network(network, graph, fewer)
+    same = network.extended(graph, fewer)
     assert same.entities.data_ptr() == network.entities.data_ptr()
 
 
@@ -57,7 +60,7 @@ def test_an_entity_without_a_training_edge_is_unseen_when_it_gets_one() -> None:
     network = network_of(graph)
     assert unseen_entities(graph, graph).tolist() == [False, False, True, True]
     changed, _ = changed_graph(graph, [("2", "0", "1")])
-    extended = extended_network(network, graph, changed)
+    extended = network.extended(graph, changed)
     torch.testing.assert_close(extended.entities[2], network.entities[0])
     assert torch.equal(extended.entities[3], network.entities[3])
 
@@ -67,7 +70,7 @@ def test_without_inverses_a_tail_is_seen_and_a_new_tail_gets_the_mean_of_all() -
     network = network_of(graph)
     grown, _ = changed_graph(graph, [("a", "r", "new")])
     assert unseen_entities(graph, grown).tolist() == [False, False, False, True]
-    extended = extended_network(network, graph, grown)
+    extended = network.extended(graph, grown)
     torch.testing.assert_close(extended.entities[3], network.entities.mean(0))
 
 
@@ -75,7 +78,7 @@ def test_a_relation_nobody_had_in_training_counts_as_everybody() -> None:
     graph = KnowledgeGraph.from_ids(np.array([[0, 0, 1]]), 2, 2)
     network = network_of(graph)
     grown, _ = changed_graph(graph, [("new", "1", "0")])
-    extended = extended_network(network, graph, grown)
+    extended = network.extended(graph, grown)
     torch.testing.assert_close(extended.entities[2], network.entities.mean(0))
 
 
@@ -84,7 +87,7 @@ def test_means_of_many_entities_are_taken_from_enough_of_them(monkeypatch: pytes
     graph = KnowledgeGraph.from_ids(np.array([[i, 0, 9] for i in range(9)]), 10, 1)
     network = network_of(graph)
     grown, _ = changed_graph(graph, [("new", "0", "9")])
-    extended = extended_network(network, graph, grown)
+    extended = network.extended(graph, grown)
     torch.testing.assert_close(extended.entities[10], network.entities[[0, 3, 6]].mean(0))
 
 

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import torch
 
-from dpmpn.config import Config, leaf_fields
+from dpmpn.config import Config, all_settings
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.targets import Targets
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
 
 WIDE = {
     "max_attending_from_per_step": 1000,
@@ -18,7 +18,7 @@ WIDE = {
 }
 """A horizon that leaves nothing out of a small graph."""
 
-_CHOICES = {leaf.key: leaf.choices for leaf in leaf_fields() if leaf.section == "model"}
+_CHOICES = {leaf.key: leaf.choices for leaf in all_settings() if leaf.section == "model"}
 SWITCHES = {key: _CHOICES[key] for key in ("relation_vectors", "profiles", "gates") if key in _CHOICES}
 """Parts of the model that can be changed or left out."""
 VARIANTS = [dict(zip(SWITCHES, chosen, strict=True)) for chosen in itertools.product(*SWITCHES.values())]
@@ -34,13 +34,13 @@ def random_graph(rng, n_entities, n_relations, n_triples):
 
 
 def strong_config(**changes) -> Config:
-    small = {"model": "strong", "n_dims": 6, "n_steps_in_agnn": 3, "n_steps_in_ignn": 0, "threads": 1}
+    small = {"model": "strong", "n_dims": 6, "n_steps_in_agnn": 3, "threads": 1}
     return Config().replace(**small | changes)
 
 
 def strong_network(graph, config, seed=5, dtype=torch.float64):
     """Larger values than the initial ones, many of which are zeros, so that every term counts."""
-    network = build_network(graph.n_entities, graph.n_relations, config.model, seed).to(dtype)
+    network = build_model(graph.n_entities, graph.n_relations, config.model, seed).to(dtype)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in network.parameters():

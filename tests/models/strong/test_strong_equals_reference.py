@@ -15,9 +15,8 @@ from strong_cases import (
 )
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.engine.batch import NO_EDGES
-from dpmpn.engine.frontier import STRATEGIES
-from dpmpn.engine.leaks import removed_edges
+from dpmpn.engine.batch import NO_EDGES, removed_edges
+from dpmpn.engine.settings import STRATEGIES
 from dpmpn.engine.targets import Targets
 
 
@@ -25,7 +24,7 @@ def compare(graph, config, heads, relations, targets, removed=NO_EDGES, closed=N
     """Answers, loss and gradients of both; the answer. `closed` is what all gates of flow and attention add."""
     fast, slow = (strong_engine(graph, config, reference=reference) for reference in (False, True))
     for engine in (fast, slow) if closed is not None else ():
-        for step in engine.network.steps:
+        for step in engine.model.steps:
             step.score_bias.data.fill_(closed)
             step.relation.data[:, -1] = closed
     batch = fast.asking_batch(heads, relations, removed)
@@ -38,7 +37,7 @@ def compare(graph, config, heads, relations, targets, removed=NO_EDGES, closed=N
     assert found.loss == pytest.approx(wanted.loss, rel=1e-9, abs=1e-12)
     assert found.reached == wanted.reached
     assert len(found.entities) == len(found.rows) == 0  # no parameter belongs to an entity
-    assert_same_gradients(found, wanted, fast.network)
+    assert_same_gradients(found, wanted, fast.model)
     return answer
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from strong_cases import random_graph
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.models.strong.profiles import DEGREE_SCALE, Profiles
+from dpmpn.models.strong.profiles import DEGREE_SCALE, GraphProfiles
 
 LIKE = torch.zeros(0, dtype=torch.float64)
 
@@ -21,9 +21,9 @@ def triples_of(graph):
     return np.stack([graph.edge_heads(every), graph.relations, graph.tails], 1)
 
 
-def features_of(kinds):
+def features_of(profiles):
     """The features of each entity."""
-    return kinds.features.dense(LIKE).numpy()[kinds.of_entity]
+    return profiles.features.dense(LIKE).numpy()[profiles.of_entity]
 
 
 GRAPHS = st.builds(
@@ -40,19 +40,19 @@ def test_features_say_which_relations_an_entity_has_and_how_often(graph):
     constant = np.ones((graph.n_entities, 1))
     logs = np.log(np.maximum(counts, 1))
     expected = np.concatenate([counts > 0, logs, constant, np.log1p(degree) / DEGREE_SCALE], 1)
-    np.testing.assert_allclose(features_of(Profiles(graph).kinds), expected, rtol=1e-12)
+    np.testing.assert_allclose(features_of(GraphProfiles(graph).whole), expected, rtol=1e-12)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(graph=GRAPHS)
 def test_entities_are_of_one_kind_where_their_profiles_are_equal(graph):
-    kinds = Profiles(graph).kinds
+    profiles = GraphProfiles(graph).whole
     counts = np.zeros((graph.n_entities, graph.n_relations), np.int64)
     np.add.at(counts, tuple(triples_of(graph)[:, :2].T), 1)
     equal_profile = (counts[:, None] == counts[None]).all(2)
-    assert np.array_equal(kinds.of_entity[:, None] == kinds.of_entity[None], equal_profile)
-    assert np.array_equal(kinds.sizes, np.bincount(kinds.of_entity))
-    assert len(kinds.features) == len(kinds.sizes)
+    assert np.array_equal(profiles.of_entity[:, None] == profiles.of_entity[None], equal_profile)
+    assert np.array_equal(profiles.sizes, np.bincount(profiles.of_entity))
+    assert len(profiles.features) == len(profiles.sizes)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -62,33 +62,33 @@ def test_hiding_edges_equals_a_graph_without_them(graph, data):
     removed = np.sort(np.array(removed, np.int64))
     kept = np.delete(triples_of(graph), removed, 0)
     smaller = KnowledgeGraph.from_ids(kept, graph.n_entities, graph.n_relations, add_inverses=False)
-    kinds, expected = Profiles(graph).without(removed), Profiles(smaller).kinds
-    np.testing.assert_allclose(features_of(kinds), features_of(expected), rtol=1e-12)
-    assert np.array_equal(kinds.sizes, np.bincount(kinds.of_entity, minlength=len(kinds.sizes)))
-    assert len(kinds.features) == len(kinds.sizes)
+    profiles, expected = GraphProfiles(graph).without(removed), GraphProfiles(smaller).whole
+    np.testing.assert_allclose(features_of(profiles), features_of(expected), rtol=1e-12)
+    assert np.array_equal(profiles.sizes, np.bincount(profiles.of_entity, minlength=len(profiles.sizes)))
+    assert len(profiles.features) == len(profiles.sizes)
     # Numbers differ, and one kind may have several; but no kind is two.
-    pairs = {(a, b) for a, b in zip(kinds.of_entity.tolist(), expected.of_entity.tolist(), strict=True)}
+    pairs = {(a, b) for a, b in zip(profiles.of_entity.tolist(), expected.of_entity.tolist(), strict=True)}
     assert len(pairs) == len({a for a, _ in pairs})
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(graph=GRAPHS)
-def test_hiding_leaves_the_graph_s_own_kinds_as_they_are(graph):
-    profiles = Profiles(graph)
-    before = profiles.kinds.of_entity.copy(), profiles.kinds.sizes.copy()
+def test_hiding_leaves_the_graph_s_own_profiles_as_they_are(graph):
+    profiles = GraphProfiles(graph)
+    before = profiles.whole.of_entity.copy(), profiles.whole.sizes.copy()
     everything = profiles.without(np.arange(graph.n_edges))
-    assert profiles.without(np.empty(0, np.int64)) is profiles.kinds
-    assert np.array_equal(profiles.kinds.of_entity, before[0])
-    assert np.array_equal(profiles.kinds.sizes, before[1])
+    assert profiles.without(np.empty(0, np.int64)) is profiles.whole
+    assert np.array_equal(profiles.whole.of_entity, before[0])
+    assert np.array_equal(profiles.whole.sizes, before[1])
     bare = np.zeros(2 * graph.n_relations + 2)
     bare[2 * graph.n_relations] = 1
     assert (features_of(everything) == bare).all()
 
 
-def test_many_entities_of_few_kinds():
+def test_many_entities_of_few_profiles():
     """A hash table that is large, and chains that are long."""
     n = 5000
     triples = np.array([(v, v % 3, (v + 1) % n) for v in range(n)])
-    kinds = Profiles(KnowledgeGraph.from_ids(triples, n, 3)).kinds
-    assert len(kinds.sizes) < 10
-    assert kinds.sizes.sum() == n
+    profiles = GraphProfiles(KnowledgeGraph.from_ids(triples, n, 3)).whole
+    assert len(profiles.sizes) < 10
+    assert profiles.sizes.sum() == n

@@ -20,12 +20,12 @@ from strong_cases import (
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.engine import Engine
-from dpmpn.engine.frontier import STRATEGIES
+from dpmpn.engine.settings import STRATEGIES
 from dpmpn.evaluate.evaluator import rank_queries
 from dpmpn.evaluate.known import KnownAnswers
-from dpmpn.models.strong.fast import DIGITS, FastSteps, Workspace
-from dpmpn.models.strong.network import asked_relations
-from dpmpn.models.strong.profiles import Profiles
+from dpmpn.models.strong.fast import StrongSteps, row_pools
+from dpmpn.models.strong.network import DIGITS, relations_asked
+from dpmpn.models.strong.profiles import GraphProfiles
 from dpmpn.models.strong.reference import profile_features
 
 SEEDS, STRATEGY = st.integers(0, 10_000), st.sampled_from(sorted(STRATEGIES))
@@ -74,12 +74,13 @@ def one_edge_per_relation(rng, n_entities, n_relations):
 
 def has_ties(engine, batch, horizon):
     """Whether two states of a query scored alike at any time."""
-    network, graph = engine.network, engine.graph
+    network, graph = engine.model, engine.graph
     with torch.no_grad():
-        steps = FastSteps(network, graph, batch, horizon, Workspace(network), Profiles(graph))
+        profiles = GraphProfiles(graph).without(batch.removed)
+        steps = StrongSteps(network, graph, batch, horizon, profiles, row_pools(network))
         steps.run()
-    # Rows of states are those of the batch's one query, of the kinds, then of each step's nodes.
-    scores = np.delete(steps.scores, slice(1, 1 + len(steps.kinds.sizes))).round(DIGITS)
+    # Rows of states are those of the batch's one query, of the profiles, then of each step's nodes.
+    scores = np.delete(steps.scores, slice(1, 1 + len(steps.profiles))).round(DIGITS)
     return len(np.unique(scores)) < len(scores)
 
 
@@ -89,7 +90,7 @@ def test_ids_of_entities_do_not_matter(seed):
     engine, heads, relations = random_engine(seed, 4, **WIDE)
     rng = np.random.default_rng(seed)
     new_id = rng.permutation(engine.graph.n_entities)
-    other = Engine(engine.network, renumbered(engine.graph, new_id), engine.config)
+    other = Engine(engine.model, renumbered(engine.graph, new_id), engine.config)
     every = engine.answer(engine.asking_batch(heads, relations)).of_all(len(new_id))
     found = other.answer(other.asking_batch(new_id[heads], relations)).of_all(len(new_id))
     np.testing.assert_allclose(found[:, new_id], every, rtol=1e-8, atol=1e-14)
@@ -106,7 +107,7 @@ def test_ids_of_entities_do_not_choose_between_nodes_that_differ(seed, n_from):
     batch = engine.asking_batch(head, relation)
     assume(not has_ties(engine, batch, config.horizon))
     new_id = rng.permutation(20)
-    other = Engine(engine.network, renumbered(graph, new_id), config)
+    other = Engine(engine.model, renumbered(graph, new_id), config)
     found = other.answer(other.asking_batch(new_id[head], relation)).of_all(20)
     np.testing.assert_allclose(found[:, new_id], engine.answer(batch).of_all(20), rtol=1e-8, atol=1e-14)
 
@@ -121,7 +122,7 @@ def test_splitting_a_batch_changes_nothing(run, n_parts):
     heads, relations = np.tile(heads, 3), np.tile(relations, 3)
     removed = np.arange(0, one.graph.n_edges, 7)
     targets = random_targets(np.random.default_rng(0), len(heads), one.graph.n_entities)
-    split = Engine(one.network, one.graph, one.config.replace(**run))
+    split = Engine(one.model, one.graph, one.config.replace(**run))
     batch = one.asking_batch(heads, relations, removed)
     expected, expected_answer = one.gradients(batch, targets), one.answer(batch)
     try:
@@ -131,7 +132,7 @@ def test_splitting_a_batch_changes_nothing(run, n_parts):
         split.close()
     assert found.loss == pytest.approx(expected.loss, rel=1e-9)
     assert found.reached == expected.reached
-    assert_same_gradients(found, expected, one.network)
+    assert_same_gradients(found, expected, one.model)
     n_entities = one.graph.n_entities
     assert np.array_equal(answer.nodes, expected_answer.nodes)
     np.testing.assert_allclose(answer.of_all(n_entities), expected_answer.of_all(n_entities), rtol=1e-9)
@@ -236,11 +237,11 @@ def test_answers_do_not_change_what_is_asked_later():
 @given(seed=SEEDS, profiles=st.sampled_from(["on", "prior", "off"]))
 def test_before_any_step_an_answer_has_its_prior(seed, profiles):
     engine, heads, relations = random_engine(seed, 5, profiles=profiles, **NARROW)
-    graph, network, rng = engine.graph, engine.network, np.random.default_rng(seed)
+    graph, network, rng = engine.graph, engine.model, np.random.default_rng(seed)
     removed = np.flatnonzero(rng.random(graph.n_edges) < 0.2)
     answer, _ = engine.trace(engine.asking_batch(heads, relations, removed))
-    profile = profile_features(graph, removed, told_apart=profiles != "off")
-    rows = network.prior_rows(network.queries[relations], asked_relations(relations, graph.inverse))
+    profile = profile_features(graph, removed, are_on=profiles != "off")
+    rows = network.prior_rows(network.queries[relations], relations_asked(relations, graph.inverse))
     prior = (rows @ profile.t()).softmax(1).detach().numpy()
     query = np.repeat(np.arange(5), np.diff(answer.offsets))
     np.testing.assert_allclose(answer.prior, prior[query, answer.nodes], rtol=1e-7)

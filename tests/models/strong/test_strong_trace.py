@@ -11,10 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strong_cases import WIDE, by_query, random_engine
 
-from dpmpn.engine.frontier import STRATEGIES
+from dpmpn.engine.settings import STRATEGIES
 from dpmpn.engine.targets import Targets
 from dpmpn.explain.flow import AnswerFlow, QueryFlow
-from dpmpn.models.strong import fast
 from dpmpn.models.strong.trace import StepRecord, contributions
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-15}
@@ -150,7 +149,7 @@ def test_what_speaks_against_an_answer_counts(by_flow, edges):
     record = StepRecord(
         scan=SimpleNamespace(edge_slot=np.array([0, 0])),
         visited=None,
-        from_place=np.array([0]),
+        senders_at=np.array([0]),
         message=torch.tensor([[2.0], [-1.0]]),
         flow=np.array([0.5, 0.25], np.float32),
         pair_offsets=np.array([0, 1, 2]),
@@ -162,25 +161,16 @@ def test_what_speaks_against_an_answer_counts(by_flow, edges):
     np.testing.assert_allclose(earlier, [3.0], rtol=1e-6)
 
 
-def test_a_trace_leaves_no_memory_behind(monkeypatch):
-    kept = []
-
-    class Watched(fast.Workspace):
-        def __init__(self, network):
-            super().__init__(network)
-            kept.append(weakref.ref(self.states))
-
+@pytest.mark.parametrize("work", ["trace", "gradients"])
+def test_no_memory_is_left_behind(work):
     engine, heads, relations = engine_of(0, "attention", (3, 5, 8))
-    monkeypatch.setattr(fast, "Workspace", Watched)
-    traced(engine, heads, relations, hides=False)
-    gc.collect()
-    assert len(kept) == 1 and kept[0]() is None
-
-
-def test_gradients_leave_no_memory_behind():
-    engine, heads, relations = engine_of(0, "attention", (3, 5, 8))
-    engine.gradients(engine.asking_batch(heads, relations), Targets.single(heads))
-    states = weakref.ref(engine._computer.workspace.states)
-    del engine
+    batch = engine.asking_batch(heads, relations)
+    engine.trace(batch) if work == "trace" else engine.gradients(batch, Targets.single(heads))
+    pools = engine._on_graph.pools
+    assert all(
+        pool.token.grad_fn is None for pool in pools.values()
+    )  # which would keep all that it was made of
+    states = weakref.ref(pools["states"])
+    del engine, pools
     gc.collect()
     assert states() is None

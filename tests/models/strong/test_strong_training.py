@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from strong_cases import strong_config
 
 from dpmpn.data.importer import dataset_from_tuples, load_dataset
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
 from dpmpn.train.metrics import read_lines
 from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.trainer import train
@@ -115,7 +115,7 @@ def test_the_size_of_the_network_follows_from_relations_alone(cycles):
     few = dataset_from_tuples([("a", f"r{r}", "b") for r in range(4)], [], [], "few").graph
     config = learning_config().model
     assert few.n_relations == cycles.graph.n_relations and few.n_entities != cycles.graph.n_entities
-    small, large = (build_network(g.n_entities, g.n_relations, config, 7) for g in (few, cycles.graph))
+    small, large = (build_model(g.n_entities, g.n_relations, config, 7) for g in (few, cycles.graph))
     assert sum(p.numel() for p in small.parameters()) > 0
     for (name, one), (other_name, other) in zip(
         small.named_parameters(), large.named_parameters(), strict=True

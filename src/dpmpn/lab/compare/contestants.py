@@ -21,7 +21,7 @@ from dpmpn.suitable_config import suitable_config
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.failed_batch import is_division_by_zero, is_finite
 from dpmpn.train.optimiser import Adam
-from dpmpn.train.placing import placed_network
+from dpmpn.train.placing import initial_model
 from dpmpn.train.schedule import learning_rate_factor
 
 
@@ -66,7 +66,7 @@ class OwnModel:
         self.config, self.position, self.budget_seconds = config, 0, budget_seconds
         self.seconds = 0.0  # of training
         self.queries = TrainingQueries(dataset.graph, dataset.queries("train"), config)
-        self.network = placed_network(dataset.graph, config)
+        self.network = initial_model(dataset.graph, config)
         self.optimiser = Adam(self.network, config.training)
         self.engine = Engine(self.network, dataset.graph, config)
 

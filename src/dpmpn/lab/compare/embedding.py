@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dpmpn.data.dataset import Dataset
-from dpmpn.engine.usage import process_usage
+from dpmpn.engine.machine import process_usage
 from dpmpn.errors import DataError
 from dpmpn.evaluate.dense import rank_dense
 from dpmpn.evaluate.evaluator import Tick

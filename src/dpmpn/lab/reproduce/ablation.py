@@ -6,7 +6,7 @@ from functools import partial
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.config import AskingConfig, Config, with_overrides
+from dpmpn.config import AskingConfig, Config, to_dict, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.lab.figures import mean_std, table
 from dpmpn.lab.reproduce.analysis import length_note, run_label, seeds_note
@@ -72,13 +72,15 @@ def _trained_alike(whole: Config) -> dict[str, Any]:
     return {"schedule": "linear", "weight_average": whole.training.weight_average or _AVERAGE}
 
 
+def _other_map(relation_vectors: str) -> str:
+    return "turned" if relation_vectors == "each_step" else "each_step"
+
+
 CHANGES = (
     Change(
         "one-map",
         "does each relation need a map of the relation asked for each step, or one for all?",
-        lambda whole: {
-            "relation_vectors": "turned" if whole.model.relation_vectors == "each_step" else "each_step"
-        },
+        lambda whole: {"relation_vectors": _other_map(to_dict(whole)["model"]["relation_vectors"])},
     ),
     Change(
         "shared-relations",

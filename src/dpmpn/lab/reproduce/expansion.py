@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.statistics import both_directions
 from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.frontier import Frontier, Visited, attending_to, expand_frontier, next_frontier
+from dpmpn.engine.settings import Horizon
 from dpmpn.engine.trace import ReasoningTrace
 
 Attended = tuple[np.ndarray, np.ndarray]

@@ -206,7 +206,7 @@ def _with_or_without(dataset: Dataset, config: Config, form: str, workshop: "Wor
         "dataset": dataset.name,
         "seed": config.run.seed,
         "form": form,
-        "n_steps_in_ignn": config.model.n_steps_in_ignn,
+        "n_steps_in_ignn": config.model.ignn_draws[0],
         "queries_of_an_epoch": len(dataset.queries("train")),
     }
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from dpmpn.config import Config, Horizon
+from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
+from dpmpn.engine.settings import Horizon
 from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, Request, Result
 from dpmpn.lab.reproduce.growth_shown import growth_plot, growth_rows, growth_text
 from dpmpn.lab.reproduce.settings import LIMITS, config_for, training_seconds

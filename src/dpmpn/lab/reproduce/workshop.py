@@ -15,8 +15,8 @@ from dpmpn.lab.reproduce.exhibit import Request, Result
 from dpmpn.lab.reproduce.settings import filled, queries_of_an_epoch
 
 if TYPE_CHECKING:
-    from dpmpn.config import Horizon
     from dpmpn.engine.engine import Engine
+    from dpmpn.engine.settings import Horizon
     from dpmpn.train.run_folder import RunFolder
     from dpmpn.train.trainer import Progress
 
@@ -88,7 +88,7 @@ class Workshop:
         n_epoch = queries_of_an_epoch(dataset, run.config)
         return run, {
             "seed": config.run.seed,
-            "parameters": sum(parameter.numel() for parameter in run.network().parameters()),
+            "parameters": sum(parameter.numel() for parameter in run.model().parameters()),
             "queries_of_an_epoch": n_epoch,
             "planned_queries": max(1, round(run.config.training.n_epochs * n_epoch)),
         }
@@ -135,7 +135,7 @@ class Workshop:
         from dpmpn.engine.engine import Engine
 
         config = with_overrides(run.config, {"threads": self.request.threads})
-        engine = Engine(run.network(which), dataset.graph, config)
+        engine = Engine(run.model(which), dataset.graph, config)
         try:
             yield engine
         finally:

@@ -1,56 +1,99 @@
-"""The fast CPU path: the steps of the reference on ragged arrays, projections per node instead of per edge."""
+"""The fast CPU path of the paper's model: ragged arrays instead of masks, projections per node instead of per edge."""
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from dpmpn.config import Horizon
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.answer import Answer
 from dpmpn.engine.batch import QueryBatch
-from dpmpn.engine.frontier import Frontier, Scan, Visited, attending_to, expand_frontier, next_frontier
-from dpmpn.engine.trace import ReasoningTrace, TraceStep
-from dpmpn.models.paper.ignn import EntityRows, NodeIds, ignn_states
-from dpmpn.models.paper.network import Network
+from dpmpn.engine.frontier import Frontier, Scan, Visited, attending_to, next_frontier
+from dpmpn.engine.gradients import EntityRows
+from dpmpn.engine.settings import Horizon
+from dpmpn.engine.steps import FastSteps
+from dpmpn.engine.trace import TraceStep
+from dpmpn.models.paper.ignn import NodeIds, ignn_states
+from dpmpn.models.paper.network import PaperNetwork
 from dpmpn.ops.attention import edge_logits, flow_attention
 from dpmpn.ops.combine import combine_leaky
 from dpmpn.ops.expand import find_pairs, message_edges
 from dpmpn.ops.message import pass_messages
-from dpmpn.ops.pool import RowPool
+from dpmpn.ops.pool import RowPools
 
 
-class Workspace:
-    """Memory that one thread uses again for batch after batch: fresh memory costs more than the sums made in it."""
-
-    def __init__(self, network: Network) -> None:
-        dims, att, dtype = network.config.n_dims, network.config.n_dims_att, network.entities.dtype
-        self.states = RowPool(dims, dtype)
-        self.node_right = RowPool(att, dtype)  # right side of alpha2, the IGNN's part
-        self.node_attended = RowPool(dims, dtype)  # the IGNN's part of the update, for attention 1
-
-    def clear(self, differentiable: bool) -> None:
-        """Make ready for the next batch."""
-        for pool in (self.states, self.node_right, self.node_attended):
-            pool.clear(differentiable)
+def row_pools(network: PaperNetwork) -> RowPools:
+    """The memory of a thread: states, and for each node what the IGNN adds to attention and update."""
+    settings = network.settings
+    return RowPools(
+        network.entities.dtype,
+        states=settings.n_dims,
+        node_right=settings.n_dims_att,  # right side of alpha2, the IGNN's part
+        node_attended=settings.n_dims,  # the IGNN's part of the update, for attention 1
+    )
 
 
-class FastStep:
-    """What one step computes for a batch: attention, messages and updates, with parts shared by all steps prepared."""
+class PaperSteps(FastSteps):
+    """The steps of one batch, with what all of them share prepared."""
 
-    def __init__(self, network: Network, batch: QueryBatch, rows: EntityRows, workspace: Workspace) -> None:
-        self.network, self.batch, self.rows = network, batch, rows
+    def __init__(
+        self,
+        network: PaperNetwork,
+        graph: KnowledgeGraph,
+        batch: QueryBatch,
+        horizon: Horizon,
+        rows: EntityRows,
+        pools: RowPools,
+        traced: list[TraceStep] | None = None,
+    ) -> None:
+        super().__init__(graph, batch, horizon)
+        self.network, self.rows, self.n_steps = network, rows, network.settings.n_steps_in_agnn
         self.ids = NodeIds()
-        workspace.clear(rows.anchor.requires_grad)
-        self.states = workspace.states
-        self.node_right, self.node_attended = workspace.node_right, workspace.node_attended
+        pools.clear(rows.anchor.requires_grad)
+        self.states = pools["states"]
+        self.node_right, self.node_attended = pools["node_right"], pools["node_attended"]
         relation_of = torch.from_numpy(batch.relations)
         self._prepare_attention(relation_of)
         self._prepare_agnn(relation_of)
+        ids, states = self._reach(batch.heads)
+        assert states is not None  # nothing was reached before
+        self.states.append(states[torch.from_numpy(ids)])
+        self.visited, self.frontier = Visited.at_heads(batch.heads), Frontier.at_heads(batch.heads)
+        self.attention = network.entities.new_ones(len(batch))
+        self.traced = traced  # what the steps did is added to it, where a trace is wanted
+
+    def attending_from(self, t: int) -> Frontier:
+        """The best of those that the last step attended to."""
+        return self.frontier
+
+    def step(self, t: int, frontier: Frontier, scan: Scan) -> None:
+        """The next attention, and new states of what it reached; the last step needs no states."""
+        slot_id, _ = self._reach(scan.slot_node)
+        states, slots = self._current_states(scan, t)
+        slot_state = np.full(scan.n_slots, -1, np.int64)
+        slot_state[slots] = np.arange(len(slots))
+        before = self.attention[torch.from_numpy(frontier.slot)]
+        self.attention, transition = self._attend(scan, states, slot_state, slot_id, before)
+        self.scanned, is_last = scan, t == self.n_steps - 1
+        if is_last and self.traced is None:
+            return
+        scores = self.attention.detach().numpy()
+        attended = attending_to(scan, self.batch, self.horizon, scores, t)
+        if self.traced is not None:
+            self.traced.append(_trace_step(scan, before, scores, transition, attended))
+        if is_last:
+            return
+        slot_row = self._update(scan, states, slots, slot_state, slot_id, attended)
+        self.visited = self.visited.after(scan, attended, slot_row, t)
+        self.frontier = next_frontier(scan, self.batch, self.horizon, scores, attended, t)
+
+    def answer(self) -> Answer:
+        """The final attention."""
+        return Answer(self.scanned.slot_offsets, self.scanned.slot_node, self.attention)
 
     def _prepare_attention(self, relation_of: Tensor) -> None:
         attention = self.network.attention
-        att = self.network.config.n_dims_att
+        att = self.network.settings.n_dims_att
         heads = self.rows.read(self.batch.heads)
         self.query_head = heads
         small_relations = attention.small(self.network.relations)  # relations x att
@@ -67,7 +110,7 @@ class FastStep:
         self.center_bias = torch.cat([side.center.bias for side in sides])
 
     def _prepare_agnn(self, relation_of: Tensor) -> None:
-        dims = self.network.config.n_dims
+        dims = self.network.settings.n_dims
         agnn = self.network.agnn
         query = torch.cat([self.query_head, self.network.relations[relation_of]], 1)  # queries x 2 dims
         first = agnn.message.first
@@ -79,7 +122,7 @@ class FastStep:
         self.update_query = functional.linear(query, first.weight[:, 3 * dims :], first.bias)
         self.attended = update_attended @ agnn.attend.weight  # dims x dims: both products in one
 
-    def reach(self, nodes: np.ndarray) -> tuple[np.ndarray, Tensor | None]:
+    def _reach(self, nodes: np.ndarray) -> tuple[np.ndarray, Tensor | None]:
         """Numbers of entities in this batch; those not met before get their IGNN states, which are returned."""
         ids, new = self.ids.assign(nodes)
         if not len(new):
@@ -89,24 +132,15 @@ class FastStep:
         self.node_attended.append(states @ self.attended.t())
         return ids, states
 
-    def start(self) -> Visited:
-        """Only the heads are visited; their states are the IGNN's."""
-        ids, states = self.reach(self.batch.heads)
-        assert states is not None
-        self.states.append(states[torch.from_numpy(ids)])
-        n = len(self.batch)
-        return Visited(
-            np.arange(n + 1), self.batch.heads.astype(np.int32), np.arange(n), np.zeros(n, np.int64)
-        )
-
-    def current_states(self, scan: Scan, visited: Visited, step: int) -> tuple[Tensor, np.ndarray]:
+    def _current_states(self, scan: Scan, t: int) -> tuple[Tensor, np.ndarray]:
         """States of the scanned nodes that were visited, and the slot of each.
 
         A visited node that nothing reaches only gets updates for a zero message without attention. They are made up
         for here, when the node is next needed; nodes never needed again cost nothing.
         """
         slots = np.flatnonzero(scan.slot_visited >= 0)
-        missed = step - visited.step[scan.slot_visited[slots]]
+        visited = self.visited
+        missed = t - visited.step[scan.slot_visited[slots]]
         order = np.argsort(-missed, kind="stable")
         slots, missed = slots[order], missed[order]
         states = self.states.read(torch.from_numpy(visited.row[scan.slot_visited[slots]]))
@@ -126,11 +160,11 @@ class FastStep:
         hidden = combine_leaky(projected, every, self.update_query, query, projected, none)
         return states + torch.tanh(functional.linear(hidden, update.second.weight, update.second.bias))
 
-    def attend(
-        self, scan: Scan, states: Tensor, slot_state: np.ndarray, slot_id: np.ndarray, attention: Tensor
-    ):
+    def _attend(
+        self, scan: Scan, states: Tensor, slot_state: np.ndarray, slot_id: np.ndarray, before: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """The next attention over the scanned nodes, and the transition over the edges."""
-        flow, att = self.network.attention, self.network.config.n_dims_att
+        flow, att = self.network.attention, self.network.settings.n_dims_att
         pair_offsets, pair_from = find_pairs(scan.edge_offsets, scan.edge_relation)
         pair_relation = scan.edge_relation[pair_offsets[:-1]].astype(np.int64)
         pair_query = scan.from_query[pair_from]
@@ -149,11 +183,13 @@ class FastStep:
             pair_offsets, pair_relation, pair_query, scan.edge_slot, slot_state, slot_id,
         )  # fmt: skip
         return flow_attention(
-            logits, attention, scan.from_query, scan.edge_offsets, scan.edge_slot, scan.slot_offsets,
-            self.network.config.softmax,
+            logits, before, scan.from_query, scan.edge_offsets, scan.edge_slot, scan.slot_offsets,
+            self.network.settings.softmax,
         )  # fmt: skip
 
-    def messages(self, scan: Scan, states: Tensor, slot_state: np.ndarray, attended: np.ndarray):
+    def _messages(
+        self, scan: Scan, states: Tensor, slot_state: np.ndarray, attended: np.ndarray
+    ) -> tuple[Tensor, np.ndarray]:
         """Aggregated messages to the attended-to slots, and each slot's row among them (-1 for none)."""
         slot_message = np.full(scan.n_slots, -1, np.int64)
         slot_message[attended] = np.arange(len(attended))
@@ -173,9 +209,17 @@ class FastStep:
         second = self.network.agnn.message.second
         return pass_messages(tables, index, second.weight, second.bias, receiver, len(attended)), slot_message
 
-    def update(self, scan, states, slots, slot_state, slot_id, attended, attention) -> np.ndarray:
+    def _update(
+        self,
+        scan: Scan,
+        states: Tensor,
+        slots: np.ndarray,
+        slot_state: np.ndarray,
+        slot_id: np.ndarray,
+        attended: np.ndarray,
+    ) -> np.ndarray:
         """New states of all scanned visited and all attended-to nodes; returns each slot's new row (-1 for none)."""
-        messages, slot_message = self.messages(scan, states, slot_state, attended)
+        messages, slot_message = self._messages(scan, states, slot_state, attended)
         update = self.network.agnn.update
         new = attended[slot_state[attended] < 0]
         slots = np.concatenate([slots, new])
@@ -185,7 +229,7 @@ class FastStep:
             messages @ self.update_message.t(), slot_message[slots],
             self.update_query, scan.slot_query[slots],
             self.node_attended, slot_id[slots],
-            attention[torch.from_numpy(slots)],
+            self.attention[torch.from_numpy(slots)],
         )  # fmt: skip
         first = self.states.append_updated(states, hidden, update.second.weight, update.second.bias)
         slot_row = np.full(scan.n_slots, -1, np.int64)
@@ -193,53 +237,18 @@ class FastStep:
         return slot_row
 
 
-def reason_fast(
-    network: Network,
-    graph: KnowledgeGraph,
-    batch: QueryBatch,
-    horizon: Horizon,
-    rows: EntityRows,
-    workspace: Workspace,
-    trace: ReasoningTrace | None = None,
-) -> Answer:
-    """Run all steps of a batch of queries and return the final attention."""
-    step_of = FastStep(network, batch, rows, workspace)
-    visited = step_of.start()
-    attention = network.entities.new_ones(len(batch))
-    frontier = Frontier.at_heads(batch.heads)
-    n_steps = network.config.n_steps_in_agnn
-    for step in range(n_steps):
-        scan = expand_frontier(graph, batch, horizon, frontier, visited, step)
-        slot_id, _ = step_of.reach(scan.slot_node)
-        states, slots = step_of.current_states(scan, visited, step)
-        slot_state = np.full(scan.n_slots, -1, np.int64)
-        slot_state[slots] = np.arange(len(slots))
-        from_attention = attention[torch.from_numpy(frontier.slot)]
-        attention, transition = step_of.attend(scan, states, slot_state, slot_id, from_attention)
-        last = step == n_steps - 1
-        if last and trace is None:
-            break
-        scores = attention.detach().numpy()
-        attended = attending_to(scan, batch, horizon, scores, step)
-        if trace is not None:
-            trace.steps.append(_trace_step(scan, from_attention, attention, transition, attended))
-        if last:
-            break
-        slot_row = step_of.update(scan, states, slots, slot_state, slot_id, attended, attention)
-        visited = visited.after(scan, attended, slot_row, step)
-        frontier = next_frontier(scan, batch, horizon, scores, attended, step)
-    return Answer(scan.slot_offsets, scan.slot_node, attention)
-
-
-def _trace_step(scan, from_attention, attention, transition, attended) -> TraceStep:
+def _trace_step(
+    scan: Scan, before: Tensor, scores: np.ndarray, transition: Tensor, attended: np.ndarray
+) -> TraceStep:
+    """What a step did: the flow along an edge is the sender's attention times the transition."""
     attended_to = np.zeros(scan.n_slots, bool)
     attended_to[attended] = True
-    sent = from_attention.detach().numpy()
+    sent = before.detach().numpy()
     total = np.bincount(scan.from_query, sent, len(scan.slot_offsets) - 1)
     sender = np.repeat(np.arange(len(sent)), np.diff(scan.edge_offsets))
     flow = transition.detach().numpy() * (sent / total[scan.from_query])[sender]
     return TraceStep(
         scan.from_query, scan.from_node, sent, np.ones(len(sent), bool),
         scan.edge_offsets, scan.edge_relation, scan.edge_tail, scan.edge_slot, flow,
-        scan.slot_offsets, scan.slot_node, attention.detach().numpy(), attention.detach().numpy(), attended_to,
+        scan.slot_offsets, scan.slot_node, scores, scores, attended_to,
     )  # fmt: skip

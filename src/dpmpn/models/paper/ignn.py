@@ -11,35 +11,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from dpmpn.engine.batch import SampledEdges
-from dpmpn.models.paper.network import Network
+from dpmpn.engine.gradients import EntityRows
+from dpmpn.models.paper.network import PaperNetwork
 from dpmpn.ops.combine import combine_leaky
 from dpmpn.ops.expand import assign_ids, rehash, table_size
 from dpmpn.ops.message import pass_messages
-
-
-class EntityRows:
-    """Reads of the entity table that leave their gradients as rows, in `gradients`."""
-
-    def __init__(self, table: Tensor, differentiable: bool) -> None:
-        self.table = table.detach()
-        self.anchor = torch.zeros((), dtype=table.dtype, requires_grad=differentiable)
-        self.gradients: list[tuple[np.ndarray, Tensor]] = []  # (entity ids, rows)
-
-    def read(self, entities: np.ndarray) -> Tensor:
-        """The embeddings of these entities."""
-        return _ReadRows.apply(self.anchor, entities, self)
-
-
-class _ReadRows(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, anchor, entities, rows):
-        ctx.entities, ctx.rows = entities, rows
-        return rows.table[torch.from_numpy(entities).long()]
-
-    @staticmethod
-    def backward(ctx, gradient):
-        ctx.rows.gradients.append((ctx.entities, gradient))
-        return gradient.new_zeros(()), None, None
 
 
 class NodeIds:
@@ -74,7 +50,7 @@ def _edges_into(nodes, tails):
 
 
 def ignn_states(
-    network: Network, rows: EntityRows, nodes: np.ndarray, sampled: tuple[SampledEdges, ...]
+    network: PaperNetwork, rows: EntityRows, nodes: np.ndarray, sampled: tuple[SampledEdges, ...]
 ) -> Tensor:
     """The IGNN's output for distinct nodes."""
     levels = []  # one per step, last step first: (nodes to update, sender, relation, receiver)
@@ -88,7 +64,7 @@ def ignn_states(
     embeddings = rows.read(nodes)
     states = embeddings
     n_output = levels[0][0] if levels else len(nodes)
-    pool = network.config.ignn_output == "pool"
+    pool = network.settings.ignn_output == "pool"
     total = states[:n_output]
     for n_nodes, sender, relation, receiver in reversed(levels):
         states = _ignn_step(network, states, embeddings, n_nodes, sender, relation, receiver)
@@ -96,9 +72,17 @@ def ignn_states(
     return total / (len(levels) + 1) if pool else states
 
 
-def _ignn_step(network, states, embeddings, n_nodes, sender, relation, receiver):
+def _ignn_step(
+    network: PaperNetwork,
+    states: Tensor,
+    embeddings: Tensor,
+    n_nodes: int,
+    sender: np.ndarray,
+    relation: np.ndarray,
+    receiver: np.ndarray,
+) -> Tensor:
     """One step of message passing for the first `n_nodes` nodes; senders may be any."""
-    dims = network.config.n_dims
+    dims = network.settings.n_dims
     message, update = network.ignn.message, network.ignn.update
     from_weight, relation_weight, to_weight = message.first.weight.split(dims, 1)
     state_weight, message_weight, entity_weight = update.first.weight.split(dims, 1)

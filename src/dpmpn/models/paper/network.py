@@ -1,11 +1,11 @@
-"""The parameters and equations of Section 3, in the paper's literal form: what every other path must equal."""
+"""The parameters of the paper's model, and the functions of Section 3 that they are the weights of."""
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dpmpn.config import ModelConfig
-from dpmpn.models.strong.network import StrongNetwork
+from dpmpn.engine.model import Model
+from dpmpn.models.paper.settings import PaperSettings
 from dpmpn.ops.combine import SLOPE
 
 
@@ -81,32 +81,18 @@ class AttentionFlow(nn.Module):
         return torch.tanh(self.project(x))
 
 
-class Network(nn.Module):
+class PaperNetwork(Model):
     """All trainable parameters of the paper's model."""
 
-    def __init__(self, n_entities: int, n_relations: int, config: ModelConfig) -> None:
+    settings: PaperSettings
+
+    def __init__(self, n_entities: int, n_relations: int, settings: PaperSettings) -> None:
         super().__init__()
-        self.config = config
-        self.entities = nn.Parameter(torch.empty(n_entities, config.n_dims).uniform_(-0.05, 0.05))
+        self.settings = settings
+        n_dims = settings.n_dims
+        self.entities = nn.Parameter(torch.empty(n_entities, n_dims).uniform_(-0.05, 0.05))  # e_v
         # One more relation than the graph has: the self-loop.
-        self.relations = nn.Parameter(torch.empty(n_relations + 1, config.n_dims).uniform_(-0.05, 0.05))
-        self.ignn = InattentiveGNN(config.n_dims)
-        self.agnn = AttentiveGNN(config.n_dims)
-        self.attention = AttentionFlow(config.n_dims, config.n_dims_att)
-
-    def shared_parameters(self) -> dict[str, nn.Parameter]:
-        """Every parameter but the entity table, whose gradients are rows."""
-        return {name: p for name, p in self.named_parameters() if name != "entities"}
-
-
-AnyNetwork = Network | StrongNetwork
-"""Of either model: both have a table of entities, which may have no row, and parameters that all share."""
-
-
-def build_network(n_entities: int, n_relations: int, config: ModelConfig, seed: int) -> AnyNetwork:
-    """A network of the configured model, with initial values that depend on the seed alone."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        if config.model == "strong":
-            return StrongNetwork(n_relations, config)
-        return Network(n_entities, n_relations, config)
+        self.relations = nn.Parameter(torch.empty(n_relations + 1, n_dims).uniform_(-0.05, 0.05))  # e_r
+        self.ignn = InattentiveGNN(n_dims)
+        self.agnn = AttentiveGNN(n_dims)
+        self.attention = AttentionFlow(n_dims, settings.n_dims_att)

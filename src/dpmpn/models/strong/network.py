@@ -7,8 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dpmpn.config import ModelConfig
+from dpmpn.engine.model import Model
 from dpmpn.models.strong.profiles import n_features
+from dpmpn.models.strong.settings import StrongSettings
+from dpmpn.ops.gate import MessageColumns, ReceivedColumns
+
+DIGITS = 6  # of scores that horizons choose by: equal nodes must tie, in whatever order their messages were added up
 
 
 def _random(*shape: int, scale: float) -> nn.Parameter:
@@ -21,9 +25,10 @@ class Step(nn.Module):
     def __init__(self, n_relations: int, n_dims: int, turned: bool) -> None:
         super().__init__()
         unit = 1 / math.sqrt(n_dims)
+        message, received = MessageColumns(n_dims), ReceivedColumns(n_dims)
+        width = message.of_relation
         # What a relation adds to value (v) and gate (u) of a message, multiplies the value by (k), and adds to the flow
         # (f): of its own, and what the query turns on.
-        width = 3 * n_dims + 1
         self.relation = _random(n_relations + 1, width, scale=0.3)
         self.relation_in = _random(2 * n_dims, 2 * n_dims, scale=unit / math.sqrt(2))
         self.query_in = _random(n_dims, 2 * n_dims, scale=unit)
@@ -32,11 +37,11 @@ class Step(nn.Module):
         # What the relation asked and its inverse add, whichever they are.
         self.asked = _random(2, width, scale=0.3)
         for vectors in (self.relation, self.relation_out, self.asked):
-            vectors.data[:, 2 * n_dims : 3 * n_dims] *= 0.3  # factors begin near one
-        self.send = _random(n_dims, 2 * n_dims + 1, scale=unit)
-        self.change = _random(3 * n_dims + 2, n_dims, scale=unit / math.sqrt(2))
+            vectors.data[:, message.factor] *= 0.3  # factors begin near one
+        self.send = _random(n_dims, message.of_sender, scale=unit)
+        self.change = _random(received.width, n_dims, scale=unit / math.sqrt(2))
         # Mean, number and flow of messages only repeat the sum where they are few: their use is to be learnt.
-        self.change.data[2 * n_dims :] = 0.0
+        self.change.data[received.mean.start :] = 0.0
         self.change_query = _random(n_dims, n_dims, scale=0.3 * unit)
         self.norm_weight = nn.Parameter(torch.ones(n_dims))
         self.norm_bias = nn.Parameter(torch.zeros(n_dims))
@@ -46,23 +51,25 @@ class Step(nn.Module):
         self.score_bias = nn.Parameter(torch.zeros(1))
 
 
-class StrongNetwork(nn.Module):
-    """All trainable parameters."""
+class StrongNetwork(Model):
+    """All trainable parameters, and what they make of a relation."""
 
-    def __init__(self, n_relations: int, config: ModelConfig) -> None:
+    settings: StrongSettings
+
+    def __init__(self, n_entities: int, n_relations: int, settings: StrongSettings) -> None:
         super().__init__()
-        self.config, self.n_relations = config, n_relations
-        dims, hidden, features = config.n_dims, 2 * config.n_dims, n_features(n_relations)
+        self.settings, self.n_relations = settings, n_relations
+        dims, hidden, features = settings.n_dims, 2 * settings.n_dims, n_features(n_relations)
         self.entities = nn.Parameter(torch.empty(0, dims))  # no row for any entity
         self.queries = _random(n_relations, dims, scale=0.5)
         self.relations = _random(n_relations + 1, hidden, scale=0.5)  # the last is the self-loop
         # Maps of the query that each relation has for itself: most parameters, where relations are many.
-        each_step = config.relation_vectors == "each_step"
-        turned = each_step or config.relation_vectors == "turned"
+        each_step = settings.relation_vectors == "each_step"
+        turned = each_step or settings.relation_vectors == "turned"
         self.turned = nn.Parameter(torch.zeros(dims, (n_relations + 1) * hidden)) if turned else None
-        steps = [Step(n_relations, dims, each_step) for _ in range(config.n_steps_in_agnn)]
+        steps = [Step(n_relations, dims, each_step) for _ in range(settings.n_steps_in_agnn)]
         self.steps: Sequence[Step] = nn.ModuleList(steps)  # type: ignore[assignment]  # it knows modules alone
-        self.profile_state = _random(features, dims, scale=0.05) if config.profiles == "on" else None
+        self.profile_state = _random(features, dims, scale=0.05) if settings.profiles == "on" else None
         self.read_state = _random(dims, hidden, scale=1 / math.sqrt(dims))
         self.read_query = _random(dims, hidden, scale=1 / math.sqrt(dims))
         self.read_profile = _random(features, hidden, scale=0.1)
@@ -74,10 +81,6 @@ class StrongNetwork(nn.Module):
         self.prior_asked = nn.Parameter(torch.zeros(4))
         self.visited = nn.Parameter(torch.full((n_relations,), 3.0))  # how much likelier a visited entity is
         self.is_head = nn.Parameter(torch.zeros(n_relations))
-
-    def shared_parameters(self) -> dict[str, nn.Parameter]:
-        """Every parameter but the entity table."""
-        return {name: p for name, p in self.named_parameters() if name != "entities"}
 
     def turned_relations(self, query: Tensor) -> Tensor | None:
         """What each relation is to each query, one query after another; None if it is the same to all of them."""
@@ -94,10 +97,10 @@ class StrongNetwork(nn.Module):
         of_query: Tensor,
         relation: Tensor,
     ) -> Tensor:
-        """What some relations add to a message, each for one of the queries: rows x (3 n_dims + 1)."""
+        """What some relations add to a message, each for one of the queries: rows x MessageColumns.of_relation."""
         # index_select and not [...]: its gradient is a sum of rows, without sorting them first.
         vectors = step.relation.index_select(0, relation)
-        if self.config.relation_vectors == "plain":
+        if self.settings.relation_vectors == "plain":
             return vectors
         pair = of_query * (self.n_relations + 1) + relation
         own = self.relations.index_select(0, relation) if turned is None else turned.index_select(0, pair)
@@ -119,6 +122,6 @@ class StrongNetwork(nn.Module):
         return rows
 
 
-def asked_relations(relations: np.ndarray, inverse: np.ndarray) -> Tensor:
+def relations_asked(relations: np.ndarray, inverse: np.ndarray) -> Tensor:
     """The relation of each query and its inverse, -1 where it has none: queries x 2."""
     return torch.from_numpy(np.stack([relations, inverse[relations]], 1).astype(np.int64))

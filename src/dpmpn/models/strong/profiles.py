@@ -1,7 +1,7 @@
 """Relation profiles: what an entity looks like by the number of its edges of each relation.
 
-Entities with equal profiles are of one kind. Whatever depends on the profile alone is computed once per kind, so that
-a distribution over all entities costs no more than one over the kinds.
+Whatever depends on the profile alone is computed once for each different profile, so that a distribution over all
+entities costs no more than one over the profiles.
 """
 
 from dataclasses import dataclass
@@ -16,35 +16,39 @@ DEGREE_SCALE = 3.0  # brings log(1 + degree) to the size of the other features
 
 
 @dataclass(frozen=True, eq=False)
-class Kinds:
-    """The kinds of a graph's entities, as a batch sees them."""
-
-    of_entity: np.ndarray  # int64, entities
-    sizes: np.ndarray  # float64, kinds: entities of each
-    features: SparseRows  # kinds x n_features
-
-
 class Profiles:
-    """The kinds of all entities, and how they change when edges are hidden.
+    """The different profiles of a graph's entities, as a batch sees them."""
 
-    Where entities are not told apart by their profiles, all are of one kind: that of an entity without edges.
+    of_entity: np.ndarray  # int64, entities: the index of each one's profile
+    sizes: np.ndarray  # float64, profiles: entities of each
+    features: SparseRows  # profiles x n_features
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+
+class GraphProfiles:
+    """The profiles of all entities, and how they change when edges are hidden.
+
+    Where profiles are off, all entities have that of an entity without edges.
     """
 
-    def __init__(self, graph: KnowledgeGraph, told_apart: bool = True) -> None:
-        self.graph, self.n_relations, self.told_apart = graph, graph.n_relations, told_apart
-        offsets = graph.offsets if told_apart else np.zeros_like(graph.offsets)
-        self._offsets, self._relation, self._count = _counted(offsets, graph.relations)
+    def __init__(self, graph: KnowledgeGraph, are_on: bool = True) -> None:
+        self.graph, self.n_relations, self.are_on = graph, graph.n_relations, are_on
+        runs = graph.runs
+        self._offsets = runs.offsets if are_on else np.zeros_like(runs.offsets)
+        self._relation, self._count = runs.relations.astype(np.int64), runs.lengths
         first, of_entity, sizes = _grouped(self._offsets, self._relation, self._count)
         lengths = np.diff(self._offsets)[first]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         at = np.arange(offsets[-1]) + np.repeat(self._offsets[first] - offsets[:-1], lengths)
         features = _features(offsets, self._relation[at], self._count[at], self.n_relations)
-        self.kinds = Kinds(of_entity, sizes.astype(np.float64), features)
+        self.whole = Profiles(of_entity, sizes.astype(np.float64), features)
 
-    def without(self, removed: np.ndarray) -> Kinds:
-        """The kinds on the graph without some edges: each entity that loses one is a kind of its own."""
-        if not len(removed) or not self.told_apart:
-            return self.kinds
+    def without(self, removed: np.ndarray) -> Profiles:
+        """The profiles on the graph without some edges: each entity that loses one has a profile of its own."""
+        if not len(removed) or not self.are_on:
+            return self.whole
         entities, offsets, relation, count = _reduced(
             self.graph.edge_heads(removed),
             self.graph.relations[removed],
@@ -52,34 +56,17 @@ class Profiles:
             self._relation,
             self._count,
         )
-        kinds, changed = self.kinds, _features(offsets, relation, count, self.n_relations)
-        of_entity, n_kinds = kinds.of_entity.copy(), len(kinds.sizes)
-        sizes = np.concatenate([kinds.sizes, np.ones(len(entities))])
+        whole, changed = self.whole, _features(offsets, relation, count, self.n_relations)
+        of_entity = whole.of_entity.copy()
+        sizes = np.concatenate([whole.sizes, np.ones(len(entities))])
         np.subtract.at(sizes, of_entity[entities], 1.0)
-        of_entity[entities] = n_kinds + np.arange(len(entities))
-        return Kinds(of_entity, sizes, _stacked(kinds.features, changed))
+        of_entity[entities] = len(whole) + np.arange(len(entities))
+        return Profiles(of_entity, sizes, _stacked(whole.features, changed))
 
 
 def n_features(n_relations: int) -> int:
     """For each relation whether an entity has it and the logarithm of how often; a constant; the degree."""
     return 2 * n_relations + 2
-
-
-@njit(nogil=True, cache=True)
-def _counted(offsets, relations):
-    """Runs of equal relations of each entity: their offsets per entity, relations and lengths."""
-    run_offsets = np.zeros(len(offsets), np.int64)
-    relation, count = np.empty(len(relations), np.int64), np.empty(len(relations), np.int64)
-    n = 0
-    for entity in range(len(offsets) - 1):
-        for e in range(offsets[entity], offsets[entity + 1]):
-            if e == offsets[entity] or relations[e] != relations[e - 1]:
-                relation[n], count[n] = relations[e], 1
-                n += 1
-            else:
-                count[n - 1] += 1
-        run_offsets[entity + 1] = n
-    return run_offsets, relation[:n].copy(), count[:n].copy()
 
 
 @njit(nogil=True, cache=True)
@@ -97,7 +84,7 @@ def _same(offsets, relation, count, a, b):
 
 @njit(nogil=True, cache=True)
 def _grouped(offsets, relation, count):
-    """Entities of equal profiles: the first entity of each kind, each entity's kind, and the sizes of the kinds."""
+    """The first entity of each different profile, each entity's profile, and how many entities have each."""
     n_entities = len(offsets) - 1
     size = 16
     while size < 2 * n_entities:
@@ -105,7 +92,7 @@ def _grouped(offsets, relation, count):
     table = np.full(size, -1, np.int64)
     first, of_entity = np.empty(n_entities, np.int64), np.empty(n_entities, np.int64)
     sizes = np.zeros(n_entities, np.int64)
-    n_kinds = 0
+    n_profiles = 0
     for entity in range(n_entities):
         key = np.uint64(14695981039346656037)
         for i in range(offsets[entity], offsets[entity + 1]):
@@ -116,11 +103,11 @@ def _grouped(offsets, relation, count):
         while table[at] >= 0 and not _same(offsets, relation, count, first[table[at]], entity):
             at = (at + 1) & (size - 1)
         if table[at] < 0:
-            table[at], first[n_kinds] = n_kinds, entity
-            n_kinds += 1
+            table[at], first[n_profiles] = n_profiles, entity
+            n_profiles += 1
         of_entity[entity] = table[at]
         sizes[table[at]] += 1
-    return first[:n_kinds].copy(), of_entity, sizes[:n_kinds].copy()
+    return first[:n_profiles].copy(), of_entity, sizes[:n_profiles].copy()
 
 
 def _reduced(

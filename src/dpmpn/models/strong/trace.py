@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from dpmpn.engine.frontier import Scan, Visited
-from dpmpn.engine.trace import Choice, ReasoningTrace, TraceStep
+from dpmpn.engine.trace import Choice, TraceStep
+from dpmpn.ops.gate import ReceivedColumns
 
 _LEAST = 1e-12  # of a contribution: a node whose messages all count for nothing still got its state from them
 
@@ -25,11 +26,11 @@ class StepRecord:
 
     scan: Scan
     visited: Visited  # before the step
-    from_place: np.ndarray  # attending-from nodes: their place among the visited ones
+    senders_at: np.ndarray  # attending-from nodes: their index among the visited ones
     message: Tensor  # pairs x n_dims
     flow: np.ndarray  # pairs
     pair_offsets: np.ndarray
-    received: Tensor  # slots x (3 n_dims + 2): the state before, and what messages brought
+    received: Tensor  # slots x ReceivedColumns.width: the state before, and what messages brought
     choice: Choice | None  # of the slots, where there were too many
 
 
@@ -42,32 +43,31 @@ def contributions(
     )
     found = []
     for record, gradient in zip(records, gradients, strict=True):
-        width = record.message.shape[1]
+        at, received = ReceivedColumns(record.message.shape[1]), record.received.detach()
         if gradient is None:
-            gradient = torch.zeros_like(record.received)
+            gradient = torch.zeros_like(received)
         slot = torch.from_numpy(record.scan.edge_slot)
         pair = torch.from_numpy(np.repeat(np.arange(len(record.message)), np.diff(record.pair_offsets)))
         count = torch.bincount(slot, minlength=len(gradient))[:, None]
         # A message is in the sum and, divided by their number, in the mean.
-        by_sum = gradient[:, width : 2 * width] + gradient[:, 2 * width : 3 * width] / count
-        by_flow = gradient[:, -1] / record.received.detach()[:, -1].exp()  # of the logarithm of all flow
+        by_sum = gradient[:, at.sum] + gradient[:, at.mean] / count
+        by_flow = gradient[:, at.log_flow] / received[:, at.log_flow].exp()  # of the logarithm of all flow
         carried = (record.message[pair] * by_sum[slot]).sum(1)
         edge = carried + torch.from_numpy(record.flow)[pair] * by_flow[slot]
-        earlier = (record.received.detach()[:, :width] * gradient[:, :width]).sum(1)
+        earlier = (received[:, at.state] * gradient[:, at.state]).sum(1)
         found.append((edge.abs().numpy(), earlier.abs().numpy()))
     return found
 
 
-def fill_trace(
-    trace: ReasoningTrace,
+def traced_steps(
     records: list[StepRecord],
     brought: list[tuple[np.ndarray, np.ndarray]],
     visited: Visited,
     probability: np.ndarray,
     scores: np.ndarray,
     self_loop: int,
-) -> None:
-    """Add the steps to a trace: back from the probabilities of all that was visited in the end.
+) -> list[TraceStep]:
+    """The steps of a trace: back from the probabilities of all that was visited in the end.
 
     `scores` are what nodes were chosen by, for each row of the states.
     """
@@ -77,7 +77,7 @@ def fill_trace(
         step, attention = _traced(record, edge, earlier, after, attention, scores[after.row], self_loop)
         steps.append(step)
         after = record.visited
-    trace.steps.extend(reversed(steps))
+    return steps[::-1]
 
 
 def _traced(
@@ -96,9 +96,9 @@ def _traced(
     """
     scan, before = record.scan, record.visited
     n_before, lengths = len(before.node), np.diff(scan.edge_offsets)
-    slot_place, is_loop = _slot_places(scan, before, after), scan.edge_relation == self_loop
-    sender = np.repeat(record.from_place, lengths)
-    # By place before the step: what the earlier state brought, which is all where no message came.
+    slot_index, is_loop = _slot_indices(scan, before, after), scan.edge_relation == self_loop
+    sender = np.repeat(record.senders_at, lengths)
+    # By index before the step: what the earlier state brought, which is all where no message came.
     kept = np.ones(n_before)
     seen = scan.slot_visited >= 0
     kept[scan.slot_visited[seen]] = earlier[seen]
@@ -107,22 +107,22 @@ def _traced(
     waits[sender[is_loop]] = False
     # Nodes before the step in their order: the edges of those attended from, and at last their self-loops.
     counts = waits.astype(np.int64)
-    counts[record.from_place] += lengths
+    counts[record.senders_at] += lengths
     offsets = np.concatenate([[0], np.cumsum(counts)])
     target, weight = np.empty(offsets[-1], np.int64), np.empty(offsets[-1])
     relation = np.full(offsets[-1], self_loop, np.int32)
     own = offsets[1:][waits] - 1
-    target[own], weight[own] = _kept_places(before, after)[waits], np.maximum(kept[waits], _LEAST)
-    at = np.repeat(offsets[record.from_place] - scan.edge_offsets[:-1], lengths) + np.arange(len(edge))
-    target[at], weight[at], relation[at] = slot_place[scan.edge_slot], edge, scan.edge_relation
+    target[own], weight[own] = _kept_indices(before, after)[waits], np.maximum(kept[waits], _LEAST)
+    at = np.repeat(offsets[record.senders_at] - scan.edge_offsets[:-1], lengths) + np.arange(len(edge))
+    target[at], weight[at], relation[at] = slot_index[scan.edge_slot], edge, scan.edge_relation
     total = np.bincount(target, weight, len(after.node))
     flow = weight * (attention / np.maximum(total, _LEAST))[target]
     sent = np.bincount(np.repeat(np.arange(n_before), counts), flow, n_before)
     query = np.repeat(np.arange(len(before.offsets) - 1), np.diff(before.offsets))
     attended_to = np.zeros(len(after.node), bool)
-    attended_to[slot_place] = True
+    attended_to[slot_index] = True
     attended_from = np.zeros(n_before, bool)
-    attended_from[record.from_place] = True
+    attended_from[record.senders_at] = True
     step = TraceStep(
         query, before.node, sent, attended_from, offsets, relation, after.node[target], target, flow,
         after.offsets, after.node, attention, score, attended_to, record.choice,
@@ -130,19 +130,19 @@ def _traced(
     return step, sent
 
 
-def _kept_places(before: Visited, after: Visited) -> np.ndarray:
+def _kept_indices(before: Visited, after: Visited) -> np.ndarray:
     """Where the nodes visited before a step stand after it: first of their query's, in the same order."""
     shift = after.offsets[:-1] - before.offsets[:-1]
     return np.arange(len(before.node)) + np.repeat(shift, np.diff(before.offsets))
 
 
-def _slot_places(scan: Scan, before: Visited, after: Visited) -> np.ndarray:
+def _slot_indices(scan: Scan, before: Visited, after: Visited) -> np.ndarray:
     """Where the slots stand among the nodes visited after the step: new ones follow the earlier ones of their query."""
     new = scan.slot_visited < 0
-    places = np.empty(scan.n_slots, np.int64)
-    places[~new] = _kept_places(before, after)[scan.slot_visited[~new]]
+    indices = np.empty(scan.n_slots, np.int64)
+    indices[~new] = _kept_indices(before, after)[scan.slot_visited[~new]]
     number = np.cumsum(new) - 1
     first = np.concatenate([[0], np.cumsum(new)])[scan.slot_offsets[:-1]]
     start = after.offsets[:-1] + np.diff(before.offsets)
-    places[new] = (start[scan.slot_query] + number - first[scan.slot_query])[new]
-    return places
+    indices[new] = (start[scan.slot_query] + number - first[scan.slot_query])[new]
+    return indices

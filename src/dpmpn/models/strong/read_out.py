@@ -1,4 +1,6 @@
-"""The softmax over all entities of a graph: visited ones have logits of their own, the others those of their kinds."""
+"""The softmax over all entities: visited ones have logits of their own, the others those of their profiles."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -7,13 +9,25 @@ from torch import Tensor
 from torch.nn import functional
 
 from dpmpn.engine.targets import Targets
-from dpmpn.models.strong.reached import Reached
+from dpmpn.models.strong.profiles import Profiles
 
 _LEAST = 1e-30  # of a sum of exponentials, so that a graph without any other entity has a logarithm
 
 
+@dataclass(frozen=True, eq=False)
+class Reached:
+    """What the steps of a batch came to: logits of the visited nodes, and of each profile for all others."""
+
+    offsets: np.ndarray  # queries + 1
+    query: np.ndarray  # visited nodes: their query
+    nodes: np.ndarray  # int32, and entity
+    logits: Tensor  # visited nodes
+    profiles: Profiles
+    prior: Tensor  # queries x profiles: logits of entities that were not visited
+
+
 def probabilities(reached: Reached) -> tuple[Tensor, Tensor]:
-    """Of each visited node, and of an entity of each kind that was not visited (queries x kinds)."""
+    """Of each visited node, and of an entity of each profile that was not visited (queries x profiles)."""
     total = _log_total(reached, reached.logits, _unvisited(reached))
     at = torch.from_numpy(reached.query)
     return (reached.logits - total[at]).exp(), (reached.prior - total[:, None]).exp()
@@ -21,38 +35,38 @@ def probabilities(reached: Reached) -> tuple[Tensor, Tensor]:
 
 def prior_of(reached: Reached) -> Tensor:
     """What each visited node had before any step: a softmax of the priors of all entities."""
-    sizes = torch.from_numpy(reached.kinds.sizes).to(reached.prior)
+    sizes = torch.from_numpy(reached.profiles.sizes).to(reached.prior)
     total = torch.logsumexp(reached.prior + sizes.log(), 1)  # no entity, no part of the sum
-    of_kind = torch.from_numpy(reached.kinds.of_entity[reached.nodes])
+    of_profile = torch.from_numpy(reached.profiles.of_entity[reached.nodes])
     at = torch.from_numpy(reached.query)
-    return (reached.prior[at, of_kind] - total[at]).exp()
+    return (reached.prior[at, of_profile] - total[at]).exp()
 
 
-def loss_of(reached: Reached, targets: Targets, n_targets: int) -> tuple[Tensor, int]:
-    """Sum of -log p over the targets, divided by `n_targets`, and how many of them were visited.
+def loss_of(reached: Reached, targets: Targets) -> tuple[Tensor, int]:
+    """Sum of -log p over the targets, and how many of them were visited.
 
     Other known answers of the question do not count as rivals.
     """
-    n_entities = len(reached.kinds.of_entity)
+    n_entities = len(reached.profiles.of_entity)
     known = np.repeat(np.arange(len(targets)), np.diff(targets.known_offsets)) * n_entities + targets.known
     own = targets.query * n_entities + targets.entities
     answers = np.unique(np.concatenate([known, own]))
     query, entity = np.divmod(answers, n_entities)
-    at = _places(reached.offsets, reached.nodes, query, entity)
+    at = _indices(reached.offsets, reached.nodes, query, entity)
     rivals = _unvisited(reached)
-    np.subtract.at(rivals, (query[at < 0], reached.kinds.of_entity[entity[at < 0]]), 1.0)
+    np.subtract.at(rivals, (query[at < 0], reached.profiles.of_entity[entity[at < 0]]), 1.0)
     visited = reached.logits.index_fill(0, torch.from_numpy(at[at >= 0]), -torch.inf)
     rest = _log_total(reached, visited, rivals)
     found = at[np.searchsorted(answers, own)]
     logits = _logits_at(reached, targets.query, targets.entities, found)
-    loss = functional.softplus(rest[torch.from_numpy(targets.query)] - logits).sum() / n_targets
+    loss = functional.softplus(rest[torch.from_numpy(targets.query)] - logits).sum()
     return loss, int((found >= 0).sum())
 
 
 def _unvisited(reached: Reached) -> np.ndarray:
-    """How many entities of each kind a query has not visited: queries x kinds."""
-    counts = np.repeat(reached.kinds.sizes[None], len(reached.offsets) - 1, 0)
-    np.subtract.at(counts, (reached.query, reached.kinds.of_entity[reached.nodes]), 1.0)
+    """How many entities of each profile a query has not visited: queries x profiles."""
+    counts = np.repeat(reached.profiles.sizes[None], len(reached.offsets) - 1, 0)
+    np.subtract.at(counts, (reached.query, reached.profiles.of_entity[reached.nodes]), 1.0)
     return counts
 
 
@@ -69,16 +83,16 @@ def _log_total(reached: Reached, visited: Tensor, counts: np.ndarray) -> Tensor:
 
 
 def _logits_at(reached: Reached, query: np.ndarray, entities: np.ndarray, found: np.ndarray) -> Tensor:
-    """Logits of entities: their own where they were visited (`found`), else those of their kinds."""
+    """Logits of entities: their own where they were visited (`found`), else those of their profiles."""
     seen = torch.from_numpy(found >= 0)
     own = reached.logits.index_select(0, torch.from_numpy(np.maximum(found, 0)))
-    place = torch.from_numpy(query * reached.prior.shape[1] + reached.kinds.of_entity[entities])
-    return torch.where(seen, own, reached.prior.reshape(-1).index_select(0, place))
+    index = torch.from_numpy(query * reached.prior.shape[1] + reached.profiles.of_entity[entities])
+    return torch.where(seen, own, reached.prior.reshape(-1).index_select(0, index))
 
 
 @njit(nogil=True, cache=True)
-def _places(offsets, nodes, query, entity):
-    """Place of each (query, entity), sorted by both, among the visited nodes; -1 if it was not visited."""
+def _indices(offsets, nodes, query, entity):
+    """Index of each (query, entity), sorted by both, among the visited nodes; -1 if it was not visited."""
     at = np.full(len(query), -1, np.int64)
     start = 0
     while start < len(query):

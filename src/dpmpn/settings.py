@@ -1,0 +1,141 @@
+"""How a setting is declared: a field of a frozen dataclass with its help text and the range its value must lie in."""
+
+import difflib
+import numbers
+import re
+import sys
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from dpmpn.errors import ConfigError
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: int | None = None,
+) -> Any:
+    """A setting: its default, its help text and the range its value must lie in."""
+    bounds = {"at_least": at_least, "above": above, "at_most": at_most}
+    return field(default=default, metadata={"help": help, **bounds})
+
+
+@dataclass(frozen=True)
+class Section:
+    """A group of settings that checks each value against its field's type and range."""
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            object.__setattr__(self, setting.name, _checked(type(self), setting, getattr(self, setting.name)))
+
+
+class Setting(NamedTuple):
+    """What is known of one setting; `type` is int, float or str, with `| None` where "none" is allowed."""
+
+    section: str
+    key: str
+    type: Any
+    default: Any
+    help: str
+    choices: tuple[str, ...] | None
+    bounds: Mapping[str, float | None]
+
+
+def settings_of(section: str, owner: type[Section]) -> list[Setting]:
+    """The settings of a section, in order."""
+    found = []
+    for setting in fields(owner):
+        plain, optional, choices = _plain_type(owner, setting.name)
+        bounds = {name: setting.metadata[name] for name in ("at_least", "above", "at_most")}
+        allowed = plain | None if optional else plain
+        help = setting.metadata["help"]
+        found.append(Setting(section, setting.name, allowed, setting.default, help, choices, bounds))
+    return found
+
+
+def parsed(owner: type[Section], key: str, value: Any) -> Any:
+    """A string as the setting's type; other values, and strings that do not parse, go on to the check."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    plain, optional, choices = _plain_type(owner, key)
+    if optional and text.lower() in ("none", "off"):
+        return None
+    if choices:
+        return next((choice for choice in choices if folded(choice) == folded(text)), value)
+    try:
+        return plain(text)
+    except ValueError:
+        return value
+
+
+def key_of(name: str, known: Iterable[str]) -> str:
+    """The key that a name means, with dashes and underscores equal; an unknown one is refused."""
+    key, known = name.replace("-", "_").lower(), list(known)
+    if key in known:
+        return key
+    near = difflib.get_close_matches(key, known, n=3, cutoff=0.5)
+    meant = "did you mean " + ", ".join(f"'{n}'" for n in near) + "?"
+    raise ConfigError(f"unknown setting '{name}'; {meant if near else 'settings are ' + ', '.join(known)}")
+
+
+def folded(name: str) -> str:
+    """A name without what does not matter in it: case, dashes and underscores."""
+    return re.sub("[-_]", "", name).lower()
+
+
+def refusal(key: str, value: Any, allowed: str) -> ConfigError:
+    """What to say of a value that is not allowed."""
+    return ConfigError(f"'{key}' must be {allowed}, not {value!r}")
+
+
+def _plain_type(owner: type[Section], key: str) -> tuple[type, bool, tuple[str, ...] | None]:
+    """A field's plain type, whether None is allowed, and its choices."""
+    hint = get_type_hints(owner)[key]
+    if get_origin(hint) is Literal:
+        return str, False, get_args(hint)
+    if get_origin(hint) in (Union, types.UnionType):
+        return next(part for part in get_args(hint) if part is not type(None)), True, None
+    return hint, False, None
+
+
+def _checked(owner: type[Section], setting: Field[Any], value: Any) -> Any:
+    """The value as its field's plain type, or a ConfigError that says what is allowed."""
+    plain, optional, choices = _plain_type(owner, setting.name)
+    if value is None and optional:
+        return None
+    if choices is not None:
+        fits = isinstance(value, str) and value in choices
+    elif plain is int:
+        fits = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    elif plain is float:
+        fits = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        fits = fits and abs(value) <= sys.float_info.max
+    else:
+        fits = isinstance(value, plain)
+    if not fits or not _in_range(setting.metadata, value):
+        raise refusal(setting.name, value, _allowed(setting.metadata, plain, optional, choices))
+    return plain(value)
+
+
+def _in_range(bounds: Mapping[str, Any], value: Any) -> bool:
+    at_least, above, at_most = bounds["at_least"], bounds["above"], bounds["at_most"]
+    return (
+        (at_least is None or value >= at_least)
+        and (above is None or value > above)
+        and (at_most is None or value <= at_most)
+    )
+
+
+def _allowed(bounds: Mapping[str, Any], plain: type, optional: bool, choices: tuple[str, ...] | None) -> str:
+    if choices is not None:
+        return " or ".join(f"'{choice}'" for choice in choices)
+    text = {int: "a whole number", float: "a number", str: "a text"}[plain]
+    words = {"at_least": "of at least", "above": "above", "at_most": "and at most"}
+    text += "".join(f" {words[name]} {bounds[name]}" for name in words if bounds[name] is not None)
+    return text + (" or none" if optional else "")
