@@ -44,12 +44,12 @@ def test_a_random_split_is_a_partition_that_holds_out_no_more_than_asked(
     split = random_split(triples, *SIZES, valid, test, seed, transductive)
     assert split.assignment.dtype == np.int8 and split.assignment.shape == (len(triples),)
     assert set(split.assignment.tolist()) <= {TRAIN, VALID, TEST}
-    assert count(split, VALID) <= split.asked_valid and count(split, TEST) <= split.asked_test
+    assert count(split, VALID) <= split.wanted_valid and count(split, TEST) <= split.wanted_test
     assert not len(triples) or count(split, TRAIN) > 0
     if transductive:
         assert is_transductive(triples, split.assignment)
     else:
-        assert (count(split, VALID), count(split, TEST)) == (split.asked_valid, split.asked_test)
+        assert (count(split, VALID), count(split, TEST)) == (split.wanted_valid, split.wanted_test)
 
 
 @settings(deadline=None)  # the first call compiles
@@ -66,8 +66,8 @@ def test_a_random_split_does_not_depend_on_the_order_of_the_rows(triples, valid,
 def test_a_large_graph_gets_the_sizes_asked_for_and_another_seed_another_draw():
     triples = random_facts()
     split = random_split(triples, 500, 20, 0.05, 0.1, 0)
-    assert count(split, VALID) == split.asked_valid == round(0.05 * len(triples))
-    assert count(split, TEST) == split.asked_test == round(0.1 * len(triples))
+    assert count(split, VALID) == split.wanted_valid == round(0.05 * len(triples))
+    assert count(split, TEST) == split.wanted_test == round(0.1 * len(triples))
     other = random_split(triples, 500, 20, 0.05, 0.1, 1)
     # Two independent draws of 15 % share about 2 % of the facts.
     both = (split.assignment != TRAIN) & (other.assignment != TRAIN)
@@ -85,7 +85,7 @@ def test_where_fewer_facts_can_be_held_out_both_parts_get_their_share():
     chords = [(i, 0, (i + 3) % n) for i in range(0, n, 2)]
     split = random_split(np.array(ring + chords, np.int32), n, 1, 0.4, 0.4, 0)
     valid, test = count(split, VALID), count(split, TEST)
-    assert valid + test < split.asked_valid + split.asked_test
+    assert valid + test < split.wanted_valid + split.wanted_test
     assert abs(valid - test) <= 1 and valid > 5
     assert split.returned_to_train > 0
     assert f"{split.returned_to_train} facts went back to train" in split.sentence
@@ -143,10 +143,10 @@ def test_facts_of_one_time_stay_together_where_the_sizes_allow_it():
     times = np.sort(np.random.default_rng(0).integers(0, 50, len(triples)))
     split = time_split(triples, times, 500, 20, 0.1, 0.1, transductive=False)
     assert all(len(set(split.assignment[times == time].tolist())) == 1 for time in range(50))
-    assert abs(count(split, TEST) - split.asked_test) <= split.asked_test // 2
+    assert abs(count(split, TEST) - split.wanted_test) <= split.wanted_test // 2
     assert "both sides" not in split.sentence
     crowded = time_split(triples, times // 25, 500, 20, 0.1, 0.1, transductive=False)
-    assert (count(crowded, VALID), count(crowded, TEST)) == (crowded.asked_valid, crowded.asked_test)
+    assert (count(crowded, VALID), count(crowded, TEST)) == (crowded.wanted_valid, crowded.wanted_test)
     assert "both sides of a border" in crowded.sentence
 
 

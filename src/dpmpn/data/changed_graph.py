@@ -137,7 +137,7 @@ def _changed(
     graph = _without_edges(graph, graph.either_way(removed))
     if new:
         offsets = np.concatenate([graph.offsets, np.full(len(new), graph.n_edges, np.int64)])
-        graph = _frozen(replace(graph, offsets=offsets, entities=graph.entities.extended(new)))
+        graph = _read_only(replace(graph, offsets=offsets, entities=graph.entities.extended(new)))
     stated = int(_stated(graph, added).sum())
     graph = _with_edges(graph, graph.either_way(added))
     return graph, Changes(len(added) - stated, stated, n_removed, len(removed) - n_removed, new)
@@ -153,7 +153,7 @@ def _without_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:
     if not len(ids):
         return graph
     fewer = np.bincount(graph.edge_heads(ids), minlength=graph.n_entities)
-    return _frozen(
+    return _read_only(
         replace(
             graph,
             offsets=graph.offsets - np.concatenate([[0], np.cumsum(fewer)]),
@@ -170,7 +170,7 @@ def _with_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:
     edges = _sorted(edges, graph)
     positions = graph.edge_positions(*edges.T)
     more = np.bincount(edges[:, 0], minlength=graph.n_entities)
-    return _frozen(
+    return _read_only(
         replace(
             graph,
             offsets=graph.offsets + np.concatenate([[0], np.cumsum(more)]),
@@ -180,7 +180,7 @@ def _with_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:
     )
 
 
-def _frozen(graph: KnowledgeGraph) -> KnowledgeGraph:
+def _read_only(graph: KnowledgeGraph) -> KnowledgeGraph:
     """The graph with read-only arrays, as every graph has."""
     for array in (graph.offsets, graph.relations, graph.tails):
         array.flags.writeable = False

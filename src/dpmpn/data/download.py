@@ -49,7 +49,7 @@ class Remote(NamedTuple):
 
 
 def download(remote: Remote, target: Path, progress: Callable[[int], None]) -> None:
-    """Download a file; `progress` is told how many bytes are there.
+    """Download a file; `progress` is called with how many bytes are there.
 
     What has come lies beside it as `.<name>.partial` until it is whole, and the next call goes on from there.
     """
@@ -119,12 +119,12 @@ def _open(remote: Remote, start: int, validator: str | None) -> http.client.HTTP
                 "clock and certificates, or give another address with --mirror"
             ) from error
         raise _Dropped(
-            _plain(error.reason), first_contact=not isinstance(error.reason, TimeoutError)
+            _cause(error.reason), first_contact=not isinstance(error.reason, TimeoutError)
         ) from error
     except (http.client.InvalidURL, ValueError) as error:
         raise DataError(f"{remote.url} is not a web address ({error}); check --mirror") from error
     except (OSError, http.client.HTTPException) as error:
-        raise _Dropped(_plain(error)) from error
+        raise _Dropped(_cause(error)) from error
 
 
 def _refusal(remote: Remote, error: HTTPError) -> Exception:
@@ -168,18 +168,18 @@ def _receive(
         raise _Dropped("the connection broke off")
 
 
-def _start(remote: Remote, response: http.client.HTTPResponse, asked: int) -> int:
+def _start(remote: Remote, response: http.client.HTTPResponse, wanted: int) -> int:
     """Where the bytes that follow belong; a server that knows no ranges sends all of them."""
     if response.status != 206:
         return 0
     span = re.fullmatch(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18}|\*)", response.headers.get("Content-Range", ""))
-    if span is None or int(span[1]) != asked:
+    if span is None or int(span[1]) != wanted:
         raise DataError(
             f"{remote.url} is sent from another place than asked for; give another address with --mirror"
         )
     if span[2] not in ("*", str(remote.bytes)):
         raise _WrongSize(remote, f"{int(span[2]):,}")
-    return asked
+    return wanted
 
 
 def _copy(
@@ -196,7 +196,7 @@ def _copy(
         try:
             chunk = response.read1(_CHUNK)
         except (OSError, http.client.HTTPException) as error:
-            raise _Dropped(_plain(error)) from error
+            raise _Dropped(_cause(error)) from error
         if not chunk:
             return
         position += len(chunk)
@@ -214,7 +214,7 @@ def _validator(response: http.client.HTTPResponse) -> str | None:
     return tag if tag.startswith('"') else response.headers.get("Last-Modified")
 
 
-def _plain(error: object) -> str:
+def _cause(error: object) -> str:
     if isinstance(error, TimeoutError):
         return f"nothing came for {TIMEOUT:.0f} seconds"
     if isinstance(error, OSError) and error.strerror:

@@ -53,11 +53,13 @@ def fetch_dataset(
     found = None if to is not None else entry.folder()
     folder = found if found is not None else (to or roots()[0]) / entry.location
     try:
-        files = _found(entry, listed, folder)  # asked before anything is written: the folder may be read-only
+        files = _files_there(
+            entry, listed, folder
+        )  # looked for before anything is written: the folder may be read-only
         if is_new := files is None:
             base, authorization = _base(entry, listed, mirror or os.environ.get(MIRROR_VARIABLE))
             with _lock(entry, folder):
-                files = _found(entry, listed, folder)  # another process may have just ended
+                files = _files_there(entry, listed, folder)  # another process may have just ended
                 if is_new := files is None:
                     report = progress or (lambda done, total: None)
                     files = _assemble(base, authorization, listed, folder, report)
@@ -105,7 +107,7 @@ def _lock(entry: Entry, folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _found(entry: Entry, listed: Listing, folder: Path) -> list[ListedFile] | None:
+def _files_there(entry: Entry, listed: Listing, folder: Path) -> list[ListedFile] | None:
     """The files where all are there and right, None where there is nothing; anything else is left alone."""
     if not listed.files or not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None

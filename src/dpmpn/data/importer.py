@@ -166,13 +166,13 @@ class Encoder:
         entities, relations = (pl.Categorical(pl.Categories.random(physical=pl.UInt32)) for _ in range(2))
         self._types = dict(zip(COLUMNS, (entities, relations, entities), strict=True))
         # A table lasts only while a column uses it.
-        self._alive = [pl.Series([""], dtype=kind) for kind in (entities, relations)]
+        self._alive = [pl.Series([""], dtype=table) for table in (entities, relations)]
         self._codes: dict[str, list[np.ndarray]] = {}
         self.count = 0
 
     def add(self, which: str, facts: pl.DataFrame) -> None:
         """Take a batch of head, relation and tail for a split."""
-        codes = facts.select(pl.col(c).cast(kind).to_physical() for c, kind in self._types.items())
+        codes = facts.select(pl.col(c).cast(table).to_physical() for c, table in self._types.items())
         self._codes.setdefault(which, []).append(codes.to_numpy(order="c"))  # n x 3, uint32
         self.count += facts.height
 

@@ -44,7 +44,7 @@ def inductive_split(dataset: Dataset, share: float = 0.5, seed: int = 0) -> Indu
         raise DataError(
             f"'{dataset.name}' asks one relation of a graph of its own; part a dataset with train, valid and test"
         )
-    facts = _all_facts(dataset)
+    facts = _facts_of_splits(dataset)
     part = partition(facts, dataset.graph.n_entities, dataset.graph.n_relations, share, seed)
     within = [facts[(part[facts[:, 0]] == side) & (part[facts[:, 2]] == side)] for side in range(2)]
     relations = np.unique(within[0][:, 1])
@@ -56,9 +56,9 @@ def inductive_split(dataset: Dataset, share: float = 0.5, seed: int = 0) -> Indu
         "dataset": dataset.name,
         "share": share,
         "seed": seed,
-        "whole": _sizes(facts),
-        "train": _described(train),
-        "ask": _described(ask),
+        "whole": _fact_counts(facts),
+        "train": _summary(train),
+        "ask": _summary(ask),
         "facts_between": len(facts) - len(within[0]) - len(within[1]),
         "facts_of_other_relations": len(within[1]) - len(asked),
         "other_relations": [dataset.graph.relation_names.name(int(relation)) for relation in left_out],
@@ -66,7 +66,7 @@ def inductive_split(dataset: Dataset, share: float = 0.5, seed: int = 0) -> Indu
     return InductiveSplit(train, ask, report)
 
 
-def _all_facts(dataset: Dataset) -> np.ndarray:
+def _facts_of_splits(dataset: Dataset) -> np.ndarray:
     """The facts of all splits, sorted, each once; int64, n x 3."""
     facts = np.concatenate([dataset.split(split) for split in SPLITS])
     return np.stack(sorted_unique(facts, dataset.graph.n_entities, dataset.graph.n_relations), 1)
@@ -100,11 +100,14 @@ def _label_frame(vocabulary: Vocabulary) -> pl.DataFrame:
     return pl.DataFrame({"id": vocabulary.names}, {"id": pl.String}).hstack(vocabulary.labels.frame())
 
 
-def _described(dataset: Dataset) -> dict[str, Any]:
-    return {**_sizes(_all_facts(dataset)), **{split: len(dataset.split(split)) for split in SPLITS}}
+def _summary(dataset: Dataset) -> dict[str, Any]:
+    return {
+        **_fact_counts(_facts_of_splits(dataset)),
+        **{split: len(dataset.split(split)) for split in SPLITS},
+    }
 
 
-def _sizes(facts: np.ndarray) -> dict[str, Any]:
+def _fact_counts(facts: np.ndarray) -> dict[str, Any]:
     n_entities = len(np.unique(facts[:, [0, 2]]))
     return {
         "entities": n_entities,
@@ -226,7 +229,7 @@ def with_relations_of(dataset: Dataset, known: KnowledgeGraph) -> Dataset:
     Edges of inverses are made anew, as the known graph has them: a relation without an inverse there gets none.
     """
     graph = dataset.graph
-    ids = _known_ids(dataset, known)  # of the file's relations
+    ids = _relation_ids(dataset, known)  # of the file's relations
     inverses = known.inverse[ids]
     both = np.concatenate([ids, inverses])[: graph.n_relations]  # of added inverses, too, where there are any
     heads = np.repeat(np.arange(graph.n_entities), np.diff(graph.offsets))
@@ -237,7 +240,7 @@ def with_relations_of(dataset: Dataset, known: KnowledgeGraph) -> Dataset:
     edges = np.concatenate([forward, backward[backward[:, 1] >= 0]])
     made = KnowledgeGraph.from_ids(edges, graph.entities, known.relation_names, add_inverses=False)
     train, valid, test = (_renumbered(dataset.split(split), both) for split in SPLITS)
-    asked = dataset.candidates
+    candidates = dataset.candidates
     return replace(
         dataset,
         graph=replace(made, inverse=known.inverse),  # names alone do not tell it where users' own end in _inv
@@ -245,11 +248,11 @@ def with_relations_of(dataset: Dataset, known: KnowledgeGraph) -> Dataset:
         valid=valid,
         test=test,
         both_directions=dataset.both_directions and bool((inverses >= 0).all()),
-        candidates=None if asked is None else replace(asked, relation=int(ids[asked.relation])),
+        candidates=candidates and replace(candidates, relation=int(ids[candidates.relation])),
     )
 
 
-def _known_ids(dataset: Dataset, known: KnowledgeGraph) -> np.ndarray:
+def _relation_ids(dataset: Dataset, known: KnowledgeGraph) -> np.ndarray:
     """The known id of each of the file's relations."""
     names = pl.Series(dataset.graph.relation_names.names[: dataset.graph.n_forward], dtype=pl.String)
     ids = known.relation_names.ids(names)

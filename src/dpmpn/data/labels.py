@@ -44,8 +44,9 @@ class Labels:
     @classmethod
     def of(cls, frame: pl.DataFrame, identifiers: pl.Series) -> "Labels | None":
         """The labels of some identifiers, from a frame of all (columns of LABELS); None where none has any."""
-        asked = pl.DataFrame({"id": identifiers})
-        found = asked.join(merged_labels(frame), on="id", how="left", maintain_order="left")
+        found = pl.DataFrame({"id": identifiers}).join(
+            merged_labels(frame), on="id", how="left", maintain_order="left"
+        )
         columns = {column: found[column] for column in LABELS if column != "id"}
         if all(column.null_count() == len(column) for column in columns.values()):
             return None
@@ -160,7 +161,7 @@ def _json_rows(path: Path, text: str, suffix: str) -> Iterator[tuple[str | None,
         if not isinstance(value, Mapping):
             raise DataError(f"{where}: {str(value)[:80]!r} is not an object with 'id' and 'name'")
         pairs = [(_label_column(str(key)), field) for key, field in value.items()]
-        if not any(kind == "id" and isinstance(field, str | int) for kind, field in pairs):
+        if not any(column == "id" and isinstance(field, str | int) for column, field in pairs):
             raise DataError(
                 f"{where}: has no 'id'; write objects with 'id', 'name', 'description' and 'type'"
             )
@@ -194,11 +195,11 @@ def _label_column(column: str) -> str:
 
 
 def _values_of(pairs: Iterable[tuple[str, Any]]) -> tuple[str | None, ...]:
-    """One value a kind: of several columns that mean the same, the first that is not empty."""
+    """One value a column of LABELS: of several columns that mean the same, the first that is not empty."""
     found: dict[str, str] = {}
-    for kind, value in pairs:
-        if kind not in found and (text := _value_text(value)):
-            found[kind] = text
+    for column, value in pairs:
+        if column not in found and (text := _value_text(value)):
+            found[column] = text
     return tuple(found.get(column) for column in LABELS)
 
 
@@ -214,8 +215,8 @@ def _read_parquet(path: Path) -> pl.DataFrame:
         schema = table.collect_schema()
         found: dict[str, list[str]] = {}
         for column in schema:
-            if kind := _label_column(column):
-                found.setdefault(kind, []).append(column)
+            if named := _label_column(column):
+                found.setdefault(named, []).append(column)
         if "id" not in found or len(found) < 2:
             raise DataError(f"{path}: has the columns {', '.join(schema.names()[:8])}; {_WRITE}")
         named = table.select(column for same in found.values() for column in same)

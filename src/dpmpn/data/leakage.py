@@ -44,7 +44,7 @@ def leakage(dataset: Dataset) -> dict[str, Any]:
         split: _split_leakage(dataset.split(split), facts, pairs, repeats, dataset.graph)
         for split in ("valid", "test")
     }
-    report["relation_pairs"] = _described(repeats, dataset.graph)
+    report["relation_pairs"] = _relation_pairs(repeats, dataset.graph)
     return report
 
 
@@ -184,7 +184,7 @@ def _repeated(triples: np.ndarray, repeats: _Repeats, inverse: bool, graph: Know
     return marked
 
 
-def _described(repeats: _Repeats, graph: KnowledgeGraph) -> list[dict[str, Any]]:
+def _relation_pairs(repeats: _Repeats, graph: KnowledgeGraph) -> list[dict[str, Any]]:
     """Each pair once, the relation with the larger share first."""
     name = graph.relation_names.name
     rows = [

@@ -152,23 +152,25 @@ _ENTRIES = (
 DATASETS: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 
 
-def _plain(name: str) -> str:
+def _simplified(name: str) -> str:
     return name.translate(_IGNORED).casefold()
 
 
-_BY_PLAIN_NAME = {_plain(spelling): entry for entry in _ENTRIES for spelling in (entry.name, *entry.aliases)}
+_BY_PLAIN_NAME = {
+    _simplified(spelling): entry for entry in _ENTRIES for spelling in (entry.name, *entry.aliases)
+}
 
 
 def find_dataset(name: str) -> Entry | None:
     """Entry of a name, ignoring case, dashes, underscores, spaces and slashes; None where there is none."""
-    return _BY_PLAIN_NAME.get(_plain(name))
+    return _BY_PLAIN_NAME.get(_simplified(name))
 
 
 def known_dataset(name: str) -> Entry:
     """Entry of a name, which must exist."""
     entry = find_dataset(name)
     if entry is None:
-        near = [_BY_PLAIN_NAME[plain].name for plain in near_names(_plain(name), list(_BY_PLAIN_NAME))]
+        near = [_BY_PLAIN_NAME[plain].name for plain in near_names(_simplified(name), list(_BY_PLAIN_NAME))]
         hint = "`dpmpn datasets` lists them; a folder with train.txt is a dataset too"
         raise UnknownName("dataset", name, list(dict.fromkeys(near)), hint)
     return entry
@@ -208,9 +210,9 @@ def _table() -> dict[str, Listing]:
 
 
 def _listing(value: dict[str, Any]) -> Listing:
-    files = tuple(_file(**file) for file in value["files"])
+    files = tuple(_listed_file(**file) for file in value["files"])
     return Listing(files, value["licence"], value.get("base"), value.get("why", ""))
 
 
-def _file(name: str, bytes: int, sha256: str, packed: dict[str, Any] | None = None) -> ListedFile:
+def _listed_file(name: str, bytes: int, sha256: str, packed: dict[str, Any] | None = None) -> ListedFile:
     return ListedFile(name, bytes, sha256, ListedFile(f"{name}.gz", **packed) if packed else None)

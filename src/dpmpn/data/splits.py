@@ -11,6 +11,7 @@ import polars as pl
 from numba import njit
 
 from dpmpn.errors import ConfigError, DataError
+from dpmpn.wording import counted
 
 TRAIN, VALID, TEST = 0, 1, 2
 _DATES = ("%Y-%m-%d", "%Y-%m", "%Y")
@@ -25,8 +26,8 @@ class Split:
     """Where each fact goes, and why."""
 
     assignment: np.ndarray  # int8, one per fact: TRAIN, VALID or TEST
-    asked_valid: int  # facts that were asked for; fewer may be held out
-    asked_test: int
+    wanted_valid: int  # facts that were asked for; fewer may be held out
+    wanted_test: int
     returned_to_train: int  # facts that were drawn, but are the last of an entity or a relation
     sentence: str  # the choice in plain words
 
@@ -44,15 +45,15 @@ def random_split(
 
     Facts come in the order of a hash of the seed and their ids; each that can be held out goes where more is missing.
     """
-    asked_valid, asked_test = _asked(len(triples), valid_share, test_share)
+    wanted_valid, wanted_test = _wanted(len(triples), valid_share, test_share)
     how = f"{_shares(valid_share, test_share)} drawn at random with seed {seed}"
-    if not asked_valid + asked_test:
+    if not wanted_valid + wanted_test:
         return _all_train(triples, how)
     order = _drawn_order(triples, seed)
     assignment, returned = _draw(
-        triples, order, n_entities, n_relations, asked_valid, asked_test, transductive
+        triples, order, n_entities, n_relations, wanted_valid, wanted_test, transductive
     )
-    return _split(assignment, asked_valid, asked_test, returned, how, transductive)
+    return _made(assignment, wanted_valid, wanted_test, returned, how, transductive)
 
 
 def time_split(
@@ -71,20 +72,20 @@ def time_split(
     both sides, in the order of a hash of their ids. In a transductive split, facts go back to train from the earliest
     on, so that an entity's first fact makes room for its later ones.
     """
-    asked_valid, asked_test = _asked(len(triples), valid_share, test_share)
+    wanted_valid, wanted_test = _wanted(len(triples), valid_share, test_share)
     how = f"the latest {test_share:.1%} are test and the {valid_share:.1%} before them valid".replace(
         "%", " %"
     )
-    if not asked_valid + asked_test:
+    if not wanted_valid + wanted_test:
         return _all_train(triples, how)
     order = _drawn_order(triples, seed=0)
     order = order[np.argsort(times[order], kind="stable")]
     changes = np.flatnonzero(np.diff(times[order]) != 0) + 1
-    test_start = _border(len(triples), asked_test, changes)
-    valid_start = _border(test_start, asked_valid, changes)
+    test_start = _border(len(triples), wanted_test, changes)
+    valid_start = _border(test_start, wanted_valid, changes)
     if valid_start <= 0:  # large shares, few times: nothing would be left for train
-        test_start = len(triples) - asked_test
-        valid_start = test_start - asked_valid
+        test_start = len(triples) - wanted_test
+        valid_start = test_start - wanted_valid
     assignment = np.zeros(len(triples), np.int8)
     assignment[order[valid_start:test_start]] = VALID
     assignment[order[test_start:]] = TEST
@@ -94,10 +95,10 @@ def time_split(
     returned = 0
     if transductive:
         returned = _return_unseen(triples, order[valid_start:], assignment, n_entities, n_relations)
-    return _split(assignment, asked_valid, asked_test, returned, how, transductive)
+    return _made(assignment, wanted_valid, wanted_test, returned, how, transductive)
 
 
-def _asked(n_facts: int, valid_share: float, test_share: float) -> tuple[int, int]:
+def _wanted(n_facts: int, valid_share: float, test_share: float) -> tuple[int, int]:
     """How many facts the shares are; none where train would be empty."""
     for name, share in (("valid", valid_share), ("test", test_share)):
         if not 0 <= share < 1:
@@ -110,10 +111,10 @@ def _asked(n_facts: int, valid_share: float, test_share: float) -> tuple[int, in
     return (valid, test) if valid + test < n_facts else (0, 0)
 
 
-def _border(stop: int, asked: int, changes: np.ndarray) -> int:
-    """Where the part before `stop` begins: at a change of time that makes it about as large as asked."""
-    wanted = stop - asked
-    possible = changes[np.abs(changes - wanted) <= asked // 2][::-1]  # the latest first
+def _border(stop: int, size: int, changes: np.ndarray) -> int:
+    """Where the part before `stop` begins: at a change of time that makes it about this large."""
+    wanted = stop - size
+    possible = changes[np.abs(changes - wanted) <= size // 2][::-1]  # the latest first
     return int(possible[np.argmin(np.abs(possible - wanted))]) if len(possible) else wanted
 
 
@@ -140,27 +141,27 @@ def _draw(
     order: np.ndarray,
     n_entities: int,
     n_relations: int,
-    asked_valid: int,
-    asked_test: int,
+    wanted_valid: int,
+    wanted_test: int,
     transductive: bool,
 ) -> tuple[np.ndarray, int]:
     """Hold out facts in order, keeping the last training fact of every entity and relation."""
     entity_facts, relation_facts = np.zeros(n_entities, np.int64), np.zeros(n_relations, np.int64)
     for i in range(len(triples)):
-        _count(triples[i], 1, entity_facts, relation_facts)
+        _count_fact(triples[i], 1, entity_facts, relation_facts)
     assignment = np.zeros(len(triples), np.int8)
     n_valid, n_test, passed = 0, 0, 0
     for i in order:
-        if n_valid == asked_valid and n_test == asked_test:
+        if n_valid == wanted_valid and n_test == wanted_test:
             break
         head, relation, tail = triples[i, 0], triples[i, 1], triples[i, 2]
         is_last = entity_facts[head] == 1 or entity_facts[tail] == 1 or relation_facts[relation] == 1
         if transductive and is_last:
             passed += 1
             continue
-        _count(triples[i], -1, entity_facts, relation_facts)
+        _count_fact(triples[i], -1, entity_facts, relation_facts)
         # Both parts grow alike, so that both get their share where fewer facts than asked can be held out.
-        if n_test * asked_valid <= n_valid * asked_test and n_test < asked_test:
+        if n_test * wanted_valid <= n_valid * wanted_test and n_test < wanted_test:
             assignment[i] = TEST
             n_test += 1
         else:
@@ -177,19 +178,21 @@ def _return_unseen(
     entity_facts, relation_facts = np.zeros(n_entities, np.int64), np.zeros(n_relations, np.int64)
     for i in range(len(triples)):
         if assignment[i] == TRAIN:
-            _count(triples[i], 1, entity_facts, relation_facts)
+            _count_fact(triples[i], 1, entity_facts, relation_facts)
     returned = 0
     for i in held_out:
         head, relation, tail = triples[i, 0], triples[i, 1], triples[i, 2]
         if entity_facts[head] == 0 or entity_facts[tail] == 0 or relation_facts[relation] == 0:
-            _count(triples[i], 1, entity_facts, relation_facts)
+            _count_fact(triples[i], 1, entity_facts, relation_facts)
             assignment[i] = TRAIN
             returned += 1
     return returned
 
 
 @njit(nogil=True, cache=True)
-def _count(triple: np.ndarray, change: int, entity_facts: np.ndarray, relation_facts: np.ndarray) -> None:
+def _count_fact(
+    triple: np.ndarray, change: int, entity_facts: np.ndarray, relation_facts: np.ndarray
+) -> None:
     """Add or take away a fact; one from an entity to itself counts once."""
     head, relation, tail = triple[0], triple[1], triple[2]
     entity_facts[head] += change
@@ -203,15 +206,15 @@ def _all_train(triples: np.ndarray, how: str) -> Split:
     return Split(np.zeros(len(triples), np.int8), 0, 0, 0, sentence)
 
 
-def _split(
-    assignment: np.ndarray, asked_valid: int, asked_test: int, returned: int, how: str, transductive: bool
+def _made(
+    assignment: np.ndarray, wanted_valid: int, wanted_test: int, returned: int, how: str, transductive: bool
 ) -> Split:
     valid, test = int((assignment == VALID).sum()), int((assignment == TEST).sum())
     sentence = f"{how}: {len(assignment) - valid - test:,} train, {valid:,} valid, {test:,} test"
     if not transductive:
         sentence += "; held-out facts may have entities and relations that no training fact has"
     elif returned:
-        facts = "1 fact" if returned == 1 else f"{returned:,} facts"
+        facts = counted(returned, "fact")
         sentence += (
             f"; transductive: {facts} went back to train, where an entity or the relation has no other"
         )
@@ -219,7 +222,7 @@ def _split(
         sentence += "; transductive: every held-out entity and relation has a training fact"
     if valid + test == 0:
         sentence += "; nothing could be held out"
-    return Split(assignment, asked_valid, asked_test, returned, sentence)
+    return Split(assignment, wanted_valid, wanted_test, returned, sentence)
 
 
 def _shares(valid_share: float, test_share: float) -> str:

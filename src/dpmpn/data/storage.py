@@ -124,7 +124,7 @@ def _open_names(folder: Path, name: str, count: int, manifest: dict[str, Any]) -
 
 
 def _read_labels(path: Path, count: int) -> Labels:
-    columns = {column: kind for column, kind in LABELS.items() if column != "id"}
+    columns = {column: dtype for column, dtype in LABELS.items() if column != "id"}
     try:
         table = pl.scan_parquet(io.BytesIO(path.read_bytes()))  # polars takes no path that is not UTF-8
         # Before anything is unpacked: a small file may claim any number of rows.

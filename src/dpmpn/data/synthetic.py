@@ -59,8 +59,10 @@ class PlantedRules:
         if derived_in_graph:
             return whole
         names = whole.graph.relation_names.names[: whole.graph.n_forward]
-        stated, asked = np.split(whole.train, [len(self.stated)])
-        return replace(whole, graph=KnowledgeGraph.from_ids(stated, whole.graph.entities, names), train=asked)
+        stated, derived = np.split(whole.train, [len(self.stated)])
+        return replace(
+            whole, graph=KnowledgeGraph.from_ids(stated, whole.graph.entities, names), train=derived
+        )
 
     def judge(self, fact: Fact, found: Collection[Fact]) -> tuple[float, float]:
         """Precision and recall of facts given as the reasons of a derived one.
@@ -94,7 +96,7 @@ def family_graph(n_families: int = 40, seed: int = 0) -> PlantedRules:
     world.add_distractors()
     stated = tuple(world.facts)
     proofs = {fact: sets for rule in RULES for fact, sets in proofs_of(rule, stated).items()}
-    return PlantedRules(stated, proofs, _split(proofs, world.rng), f"families-{n_families}-{seed}")
+    return PlantedRules(stated, proofs, _parted(proofs, world.rng), f"families-{n_families}-{seed}")
 
 
 def proofs_of(rule: str, stated: Iterable[Fact]) -> dict[Fact, tuple[frozenset[Fact], ...]]:
@@ -121,7 +123,7 @@ def proofs_of(rule: str, stated: Iterable[Fact]) -> dict[Fact, tuple[frozenset[F
     return {fact: tuple(sets) for fact, sets in proofs.items() if fact[0] != fact[2]}
 
 
-def _split(derived: Iterable[Fact], rng: np.random.Generator) -> dict[str, tuple[Fact, ...]]:
+def _parted(derived: Iterable[Fact], rng: np.random.Generator) -> dict[str, tuple[Fact, ...]]:
     """Part the facts of each rule between the splits."""
     parts: dict[str, list[Fact]] = {split: [] for split in SPLITS}
     by_rule: dict[str, list[Fact]] = defaultdict(list)

@@ -22,7 +22,7 @@ _LINE = re.compile(r"thing\$(.+),thing\$(.+): ([+-])")
 def single_relation_task(dataset: Dataset, relation: str, seed: int = 0) -> Dataset:
     """The queries of one relation, with candidates: each test head's answers, and wrong ones drawn by the seed.
 
-    A wrong candidate is an answer of the relation to other heads, so that its kind alone does not give it away.
+    A wrong candidate is an answer of the relation to other heads, so that what it is alone does not give it away.
     """
     asked = dataset.graph.relation_names.id(relation, "relation")
     train, valid, test = (rows[rows[:, 1] == asked] for rows in map(dataset.split, SPLITS))

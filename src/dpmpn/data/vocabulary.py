@@ -185,8 +185,8 @@ class Vocabulary:
         known = pl.DataFrame(
             {"name": self.names, "id": np.arange(len(self))}, {"name": pl.String, "id": pl.Int64}
         )
-        asked = pl.DataFrame({"name": names.cast(pl.String)})
-        return asked.join(known, on="name", how="left", maintain_order="left")["id"].fill_null(-1).to_numpy()
+        wanted = pl.DataFrame({"name": names.cast(pl.String)})
+        return wanted.join(known, on="name", how="left", maintain_order="left")["id"].fill_null(-1).to_numpy()
 
     def near(self, name: str, among: int | None = None) -> list[str]:
         """Up to three names or labels that look like this one, nearest first; of the first `among` ids if given."""
@@ -265,8 +265,8 @@ def _numbered_once(texts: Sequence[str | None]) -> dict[str, int]:
 
 def near_names(name: str, names: Sequence[str]) -> list[str]:
     """Up to three of the names that look like this one, nearest first, in under a second for 10^6 names."""
-    wanted = _plain(name)
-    scored = ((_likeness(wanted, _plain(other)), other) for other in _shortlist(wanted, names))
+    wanted = _folded(name)
+    scored = ((_likeness(wanted, _folded(other)), other) for other in _shortlist(wanted, names))
     close = sorted((-score, other) for score, other in scored if score >= _NEAR_RATIO)
     return [other for _, other in close[:_NEAR_NAMES]]
 
@@ -306,7 +306,7 @@ def _ratio(wanted: str, other: str) -> float:
     return SequenceMatcher(None, other, wanted).ratio()
 
 
-def _plain(name: str) -> str:
+def _folded(name: str) -> str:
     return name.lower().replace("_", " ")
 
 

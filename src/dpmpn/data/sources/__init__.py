@@ -1,1 +1,1 @@
-"""Where facts come from: one module per kind of source, each giving batches of names."""
+"""Where facts come from: one module per format, each giving batches of names."""

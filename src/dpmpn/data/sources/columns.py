@@ -9,6 +9,7 @@ import polars as pl
 from dpmpn.data.sources.base import COLUMNS, TIME, Account, ReadOptions, Source
 from dpmpn.data.sources.lines import short
 from dpmpn.errors import DataError
+from dpmpn.wording import counted
 
 # White space as polars strips it; str.strip() would take a few control characters more.
 SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
@@ -30,10 +31,10 @@ _ELSE = {
 
 
 def _by_alias(aliases: dict[str, str]) -> dict[str, str]:
-    return {alias: kind for kind, names in aliases.items() for alias in names.split()}
+    return {alias: role for role, names in aliases.items() for alias in names.split()}
 
 
-_KIND, _KIND_ELSE = _by_alias(_USUAL), _by_alias(_ELSE)
+_ROLE, _ROLE_ELSE = _by_alias(_USUAL), _by_alias(_ELSE)
 
 
 def output_names(options: ReadOptions) -> tuple[str, ...]:
@@ -55,30 +56,30 @@ def has_all_names(names: Sequence[str], options: ReadOptions) -> bool:
 
 def positions_by_alias(names: Sequence[str], aside: Collection[int] = ()) -> tuple[int, int, int] | None:
     """Positions of head, relation and tail, where each is there once under one of its usual names."""
-    found = _positions_by_kind(names, aside)
+    found = _positions_by_role(names, aside)
     if any(len(positions) != 1 for positions in found.values()):
         return None
-    head, relation, tail = (found[kind][0] for kind in COLUMNS)
+    head, relation, tail = (found[role][0] for role in COLUMNS)
     return head, relation, tail
 
 
 def looks_like_names(fields: Sequence[str]) -> bool:
     """Whether usual names of two of head, relation and tail are among some fields; one letter is no name here."""
-    long = [field if len(_plain(field)) > 1 else "" for field in fields]
-    return sum(map(bool, _positions_by_kind(long).values())) >= 2
+    long = [field if len(_undecorated(field)) > 1 else "" for field in fields]
+    return sum(map(bool, _positions_by_role(long).values())) >= 2
 
 
 def find_columns(
     where: str, seen: Sequence[str], named: bool, options: ReadOptions, separated: bool = False
 ) -> tuple[int, ...]:
     """Positions of head, relation, tail and, where asked for, time; `seen` are the names or the first row."""
-    time = [] if options.time_column is None else [_position(where, options.time_column, seen, named)]
+    time = [] if options.time_column is None else [_column_position(where, options.time_column, seen, named)]
     if options.columns is not None:
         if len(options.columns) != len(COLUMNS):
             raise DataError(
                 f"--columns gives {len(options.columns)} columns; give those of head, relation and tail"
             )
-        found = [_position(where, column, seen, named) for column in options.columns]
+        found = [_column_position(where, column, seen, named) for column in options.columns]
         if len(set(found)) != len(found):
             raise DataError(
                 f"{where}: --columns {','.join(options.columns)} names a column twice; name three columns"
@@ -88,7 +89,7 @@ def find_columns(
     if by_alias:
         return (*by_alias, *time)
     others = [position for position in range(len(seen)) if position not in time]
-    has = f"{where}: has {_count(len(seen))}" + (f" ({_show(seen)})" if seen else "")
+    has = f"{where}: has {counted(len(seen), 'column')}" + (f" ({_names_shown(seen)})" if seen else "")
     if len(others) < len(COLUMNS):
         raise DataError(
             f"{has}; write head, relation and tail on each line, or say with --separator what is between them"
@@ -107,30 +108,30 @@ def _wanted(options: ReadOptions) -> tuple[str, ...]:
     return (*(options.columns or ()), *([options.time_column] if options.time_column else []))
 
 
-def _plain(name: str) -> str:
+def _undecorated(name: str) -> str:
     """A name without its decoration, such as ':START_ID(Person)' has."""
     return re.sub(r"(?<=.)\([^()]*\)$", "", name.strip().lstrip("#?: ")).lower()
 
 
-def _positions_by_kind(names: Sequence[str], aside: Collection[int] = ()) -> dict[str, list[int]]:
+def _positions_by_role(names: Sequence[str], aside: Collection[int] = ()) -> dict[str, list[int]]:
     """Where head, relation and tail may be by their names."""
-    plain = ["" if position in aside else _plain(name) for position, name in enumerate(names)]
+    plain = ["" if position in aside else _undecorated(name) for position, name in enumerate(names)]
     found = {}
-    for kind in COLUMNS:
-        usual = [position for position, name in enumerate(plain) if _KIND.get(name) == kind]
-        found[kind] = usual or [
-            position for position, name in enumerate(plain) if _KIND_ELSE.get(name) == kind
+    for role in COLUMNS:
+        usual = [position for position, name in enumerate(plain) if _ROLE.get(name) == role]
+        found[role] = usual or [
+            position for position, name in enumerate(plain) if _ROLE_ELSE.get(name) == role
         ]
     return found
 
 
 def _in_order(names: Sequence[str], three: list[int]) -> list[int]:
     """Three columns as head, relation and tail: two that are known tell the third, else they are in this order."""
-    found = _positions_by_kind([names[position] for position in three])
+    found = _positions_by_role([names[position] for position in three])
     if sorted(map(len, found.values())) != [0, 1, 1]:
         return three
     (left,) = {0, 1, 2} - {position for positions in found.values() for position in positions}
-    return [three[(found[kind] or [left])[0]] for kind in COLUMNS]
+    return [three[(found[role] or [left])[0]] for role in COLUMNS]
 
 
 def _matches(column: str, names: Sequence[str]) -> list[int]:
@@ -140,18 +141,17 @@ def _matches(column: str, names: Sequence[str]) -> list[int]:
     return same or [p for p, name in enumerate(stripped) if name.casefold() == column.casefold()]
 
 
-def _position(where: str, column: str, seen: Sequence[str], named: bool) -> int:
+def _column_position(where: str, column: str, seen: Sequence[str], named: bool) -> int:
     """Position from 0 of a column given by its name or its position from 1."""
     if column.isdecimal():
         if not 1 <= int(column[:9]) <= len(seen):
-            raise DataError(
-                f"{where}: there is no column {column} in {_count(len(seen))} ({_show(seen)}); check it"
-            )
+            columns = f"{counted(len(seen), 'column')} ({_names_shown(seen)})"
+            raise DataError(f"{where}: there is no column {column} in {columns}; check it")
         return int(column) - 1
     found = _matches(column, seen) if named else []
     if not found:
         raise DataError(
-            f"{where}: there is no column '{column}' ({_show(seen)}); name one of these or its position"
+            f"{where}: there is no column '{column}' ({_names_shown(seen)}); name one of these or its position"
         )
     if len(found) > 1:
         raise DataError(f"{where}: there are {len(found)} columns '{column}'; give the position instead")
@@ -160,10 +160,10 @@ def _position(where: str, column: str, seen: Sequence[str], named: bool) -> int:
 
 def _advised(seen: Sequence[str], others: list[int], named: bool) -> str:
     """What could be given as --columns: those that have a usual name, else the first ones."""
-    by_kind = _positions_by_kind(seen) if named else {}
-    usual = {kind: positions[0] for kind, positions in by_kind.items() if set(positions[:1]) & set(others)}
+    by_role = _positions_by_role(seen) if named else {}
+    usual = {role: positions[0] for role, positions in by_role.items() if set(positions[:1]) & set(others)}
     rest = (position for position in others if position not in usual.values())
-    chosen = [usual[kind] if kind in usual else next(rest) for kind in COLUMNS]
+    chosen = [usual[role] if role in usual else next(rest) for role in COLUMNS]
     names = [seen[position].strip() for position in chosen]
     if named and all(_is_plain(name) and len(_matches(name, seen)) == 1 for name in names):
         return ",".join(names)
@@ -175,11 +175,7 @@ def _is_plain(name: str) -> bool:
     return re.fullmatch(r"\w[\w.:-]{0,39}", name) is not None and not name.isdecimal()
 
 
-def _count(n_columns: int) -> str:
-    return "1 column" if n_columns == 1 else f"{n_columns} columns"
-
-
-def _show(seen: Sequence[str]) -> str:
+def _names_shown(seen: Sequence[str]) -> str:
     shown = [name if len(name) <= 30 else name[:27] + "..." for name in seen[:8]]
     printable = ("".join(c if c.isprintable() else " " for c in name) for name in shown)
     return ", ".join(f"'{name}'" for name in printable) + (", ..." if len(seen) > 8 else "")
@@ -257,9 +253,9 @@ def texts_of_values(values: Sequence[Any], name: str, account: Account, first: i
     texts = [value if type(value) is str else _text_of_value(value) for value in values]
     if False in texts:
         at = texts.index(False)
-        kind = type(values[at]).__name__
+        found = type(values[at]).__name__
         raise DataError(
-            f"{account.source}, row {first + at:,}: the {name} is of type {kind}; give texts or numbers"
+            f"{account.source}, row {first + at:,}: the {name} is of type {found}; give texts or numbers"
         )
     try:
         return pl.Series(name, texts, dtype=pl.String)

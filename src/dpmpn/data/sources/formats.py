@@ -32,7 +32,7 @@ class Format(NamedTuple):
         [Path, ReadOptions, str], Source
     ]  # a path, how to read it, and a scope (see `open_sources`)
     aliases: tuple[str, ...] = ()  # other names and endings
-    is_table: bool = False  # told by its first bytes, and packed in itself
+    is_table: bool = False  # recognised by its first bytes, and packed in itself
 
 
 def _of(source: Callable[[Path, ReadOptions], Source]) -> Callable[[Path, ReadOptions, str], Source]:

@@ -1,6 +1,6 @@
 """Facts that are in memory already: frames, graphs, triples factories of other packages, or plain tuples.
 
-What an object is, is told by the name of its module: none of these packages is imported for that.
+An object is recognised by the name of its module: none of these packages is imported for that.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sized
@@ -251,7 +251,7 @@ class RdflibSource(Source):
     def batches(self) -> Iterator[pl.DataFrame]:
         """Facts, 100,000 statements at a time."""
         statements = self._all()
-        while rows := [[_token(term) for term in row[:3]] for row in islice(statements, _BATCH)]:
+        while rows := [[_rdflib_text(term) for term in row[:3]] for row in islice(statements, _BATCH)]:
             frame = pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
             facts = self._statements.facts_of_terms(frame)
             if facts.height:
@@ -278,7 +278,7 @@ def _shown(value: Any) -> str | None:
     return None if value is None else str(value) or None
 
 
-def _token(term: Any) -> str:
+def _rdflib_text(term: Any) -> str:
     """An rdflib term as N-Quads writes it."""
     kind = type(term).__name__
     if kind == "Literal":

@@ -55,7 +55,7 @@ class Layout:
 
 
 def find_layout(path: PurePath, name: str, beginning: Sequence[bytes], options: ReadOptions) -> Layout | None:
-    """The layout told by the first lines of a file; None where all are blank."""
+    """The layout of a file, found from its first lines; None where all are blank."""
     lines = [
         (i, line.decode("utf-8", errors="replace").removesuffix("\r")) for i, line in enumerate(beginning)
     ]
@@ -66,7 +66,7 @@ def find_layout(path: PurePath, name: str, beginning: Sequence[bytes], options: 
     sample = [line for _, line in rows or lines]
     separator = _find_separator(name, sample, options)
     quoted = is_quoted(separator, sample)
-    sampled = _split(sample, separator, quoted)
+    sampled = _split_lines(sample, separator, quoted)
     candidates = [lines[0]] if not rows or rows[0] == lines[0] else [lines[0], rows[0]]
     named = [
         (i, split_line(line.lstrip("#"), separator, quoted)) for i, line in candidates
@@ -82,7 +82,7 @@ def find_layout(path: PurePath, name: str, beginning: Sequence[bytes], options: 
     where = f"{path}, line {((rows or lines)[0][0] if header is None else header) + 1:,}"
     positions = find_columns(where, names, header is not None, options, separated=True)
     if header is None and options.header is None and _stands_out(sampled, positions):
-        first = _show(sampled[0][position] for position in positions)
+        first = _fields_shown(sampled[0][position] for position in positions)
         note = f"the first line was read as a fact ({first}); give --header if it names the columns"
     return Layout(separator, quoted, n_columns, positions, output_names(options), header, note)
 
@@ -99,7 +99,7 @@ def split_line(line: str, separator: str, quoted: bool) -> list[str]:
         return line.split(separator)
 
 
-def _split(sample: list[str], separator: str, quoted: bool) -> list[list[str]]:
+def _split_lines(sample: list[str], separator: str, quoted: bool) -> list[list[str]]:
     """Fields of the records on some lines; the last record may be cut and does not count."""
     if not quoted or not any('"' in line for line in sample):
         return [split_line(line, separator, quoted) for line in sample]
@@ -135,7 +135,7 @@ def _check_separator(separator: str) -> str:
 def _share(separator: str, sample: list[str]) -> float:
     """The share of lines that this separator cuts into the same number of columns, at least three."""
     quoted = separator not in ("\t", WHITESPACE)
-    rows = _split(sample, separator, quoted)
+    rows = _split_lines(sample, separator, quoted)
     counts = Counter(map(len, rows))
     # White space cuts any text somewhere: only three words on every line are taken for columns.
     enough = [n for count, n in counts.items() if (count == 3 if separator == WHITESPACE else count >= 3)]
@@ -175,10 +175,8 @@ def _find_header(
         # Such words may be names of entities, too: those of a header stand nowhere else.
         others = [row for row in sampled if len(row) == len(names) and row != names]
         if looks_like_names(names) and len(others) >= len(sampled) / 2 and not _repeats(names, others):
-            return (
-                line,
-                f"the first line was read as names of columns ({_show(names)}); give --no-header if it is a fact",
-            )
+            read_as = f"names of columns ({_fields_shown(names)})"
+            return line, f"the first line was read as {read_as}; give --no-header if it is a fact"
     return None, ""
 
 
@@ -200,5 +198,5 @@ def _stands_out(sampled: list[list[str]], positions: tuple[int, ...]) -> bool:
     return alone[0] and sum(alone[1:]) <= len(rows) * _FEW
 
 
-def _show(fields: Iterable[str]) -> str:
+def _fields_shown(fields: Iterable[str]) -> str:
     return ", ".join(f"'{short(field.strip())}'" for field in islice(fields, 8))

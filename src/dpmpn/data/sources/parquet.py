@@ -26,16 +26,16 @@ def check_name(path: Path) -> None:
 
 
 def open_table(path: Path) -> pl.LazyFrame:
-    """A Parquet or Arrow file, told by its first bytes; nothing but its schema is read."""
+    """A Parquet or Arrow file, recognised by its first bytes; nothing but its schema is read."""
     check_file(path)
     check_name(path)
     with path.open("rb") as file:
         beginning = file.read(8)
-    kind = next((kind for first, kind in _FIRST_BYTES.items() if beginning.startswith(first)), None)
-    if kind is None:
+    format = next((name for first, name in _FIRST_BYTES.items() if beginning.startswith(first)), None)
+    if format is None:
         raise DataError(f"{path}: is not a Parquet or Arrow file; give its --format")
     # Without glob a name such as 'facts[1].parquet' is one file.
-    scan = pl.scan_parquet if kind == "parquet" else pl.scan_ipc
+    scan = pl.scan_parquet if format == "parquet" else pl.scan_ipc
     return scan(path, glob=False, hive_partitioning=False)
 
 

@@ -22,6 +22,7 @@ from dpmpn.data.sources.lines import (
     text_chunks,
 )
 from dpmpn.data.sources.unpack import open_unpacked
+from dpmpn.wording import counted
 
 _QUOTE, _LINE_END, _RETURN = b'"\n\r'
 _SAMPLE_BYTES = 65536
@@ -57,7 +58,7 @@ class SeparatedSource(FileSource):
                 self.account.notes += reader.notes()
 
     def _after_blank_lines(self, chunk: Chunk) -> Chunk:
-        """What is left of the first piece after its blank lines, from which the layout is told."""
+        """What is left of the first piece after its blank lines, from which the layout is found."""
         blank = re.match(rb"(?:[ \t\r]*\n)*(?:[ \t\r]*\Z)?", chunk.content)[0]  # type: ignore[index]
         n_blank = blank.count(b"\n") + (not blank.endswith(b"\n") and blank != b"")
         self.account.read += n_blank
@@ -93,8 +94,7 @@ class _Reader:
         """What to know of the facts that were read."""
         notes = [self.layout.note] if self.layout.note else []
         if self.n_stripped:
-            count = "1 name" if self.n_stripped == 1 else f"{self.n_stripped:,} names"
-            notes.append(f"{count} had white space around, which was left out")
+            notes.append(f"{counted(self.n_stripped, 'name')} had white space around, which was left out")
         return notes
 
     def _read_quoted(self, chunk: Chunk) -> pl.DataFrame:
@@ -318,8 +318,7 @@ def check_fields(line: bytes, fields: list[str], layout: Layout) -> Problem | No
     if problem := encoding_problem(line):
         return problem
     if len(fields) != layout.n_columns:
-        count = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
-        text = f"{count} instead of {layout.n_columns} in '{short(line)}'"
+        text = f"{counted(len(fields), 'column')} instead of {layout.n_columns} in '{short(line)}'"
         return Problem("wrong number of columns", text, _write_columns(layout))
     for name, position in zip(layout.names, layout.positions, strict=True):
         if not fields[position].strip(SPACES):

@@ -21,7 +21,7 @@ from dpmpn.data.sources.statements import Statements
 from dpmpn.data.web import open_web, split_password, web_request
 from dpmpn.errors import DataError
 
-# What may hold anything at all: IRIs, texts of four kinds, comments.
+# What may hold anything at all: IRIs, texts in four kinds of quotes, comments.
 _OPAQUE = re.compile(
     r"<[^<>\"{}|^`\\\s]*>"
     r'|"""(?:[^\\]|\\.)*?"""'
@@ -82,7 +82,7 @@ class SparqlSource(Source):
             if self._query.is_paged:
                 self._check_page(count, before)
             before = self._digest
-            # A page of CONSTRUCT is one of solutions; how many of them made these statements is not told.
+            # A page of CONSTRUCT is one of solutions; how many of them made these statements is not said.
             self._rows += count if self._query.is_select else self._page
             if facts.height:
                 yield facts
@@ -136,7 +136,7 @@ class SparqlSource(Source):
         whole = [row for row in rows if all(row[at] is not None for at in columns.values())]
         if len(whole) < len(rows):
             self._refuse_unbound(rows, columns)
-        data = {name: [_token(row[at], name, ox) for row in whole] for name, at in columns.items()}
+        data = {name: [_term_text(row[at], name, ox) for row in whole] for name, at in columns.items()}
         self._digest = _digest_of([" ".join(row) for row in zip(*data.values(), strict=True)], self._page)
         return self._statements.facts_of_terms(pl.DataFrame(data, schema=dict.fromkeys(columns, pl.String)))
 
@@ -163,16 +163,16 @@ class SparqlSource(Source):
             try:
                 return self._ask_once(query)
             except urllib.error.HTTPError as error:
-                reason, asked = f"{error.code} {error.reason}", error.headers.get("Retry-After")
+                reason, retry_after = f"{error.code} {error.reason}", error.headers.get("Retry-After")
                 if error.code not in _TRY_AGAIN:
                     raise DataError(
                         f"{self.account.source}: refuses the query ({reason}{_said(error)})"
                     ) from error
             except (urllib.error.URLError, OSError, http.client.HTTPException) as error:
                 cause = getattr(error, "reason", error)
-                reason, asked = str(cause) or type(cause).__name__, None
+                reason, retry_after = str(cause) or type(cause).__name__, None
             if attempt < _TRIES:
-                time.sleep(_pause(attempt, asked))
+                time.sleep(_pause(attempt, retry_after))
         raise DataError(
             f"{self.account.source}: gives no answer after {_TRIES} tries ({reason}); check the address "
             "or try again later"
@@ -202,7 +202,7 @@ class SparqlSource(Source):
             return b"".join(parts), response.headers.get_content_type()
 
 
-def _token(term: Any, column: str, ox: Any) -> str:
+def _term_text(term: Any, column: str, ox: Any) -> str:
     """A term as N-Quads writes it; what is text where only names can be is a name."""
     is_name = column != "tail" and isinstance(term, ox.Literal)
     return term.value if is_name or column == TIME else str(term)
@@ -229,12 +229,12 @@ def _said(error: urllib.error.HTTPError) -> str:
     return f": {short(text)}" if text else ""
 
 
-def _pause(attempt: int, asked: str | None) -> float:
+def _pause(attempt: int, retry_after: str | None) -> float:
     """Seconds until the next try: what the endpoint asks for, else 1, 2, 4, 8."""
-    if asked and asked.strip().isdecimal():
-        return min(float(asked), _LONGEST_PAUSE)
+    if retry_after and retry_after.strip().isdecimal():
+        return min(float(retry_after), _LONGEST_PAUSE)
     try:
-        until = parsedate_to_datetime(asked or "").timestamp()
+        until = parsedate_to_datetime(retry_after or "").timestamp()
     except ValueError:
         return float(2 ** (attempt - 1))
     return min(max(until - time.time(), 0.0), _LONGEST_PAUSE)
@@ -255,18 +255,18 @@ class PagedQuery:
         """Look at a query; variables it is ordered by are those it selects, if it has no order of its own."""
         plain = _OPAQUE.sub(lambda match: " " * len(match[0]), text or "")
         outer = _at_top_level(plain)
-        kind = re.search(
+        form = re.search(
             r"\b(SELECT|CONSTRUCT|ASK|DESCRIBE|INSERT|DELETE|LOAD|CLEAR|DROP)\b", outer, re.IGNORECASE
         )
-        if text is None or not kind or kind[1].upper() not in ("SELECT", "CONSTRUCT"):
+        if text is None or not form or form[1].upper() not in ("SELECT", "CONSTRUCT"):
             raise DataError(
                 "a SPARQL endpoint needs a query; give --query with a SELECT of three variables or a CONSTRUCT"
             )
-        is_select = kind[1].upper() == "SELECT"
+        is_select = form[1].upper() == "SELECT"
         last = re.search(r"\bVALUES\b", outer, re.IGNORECASE)
         order = ""
         if not re.search(r"\bORDER\s+BY\b", outer, re.IGNORECASE):
-            names = _selected_variables(plain, outer, kind.end()) if is_select else []
+            names = _selected_variables(plain, outer, form.end()) if is_select else []
             names = names or list(dict.fromkeys(_VARIABLE.findall(plain)))
             order = "ORDER BY " + " ".join(f"?{name}" for name in names) + " " if names else ""
         return cls(
