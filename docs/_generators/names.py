@@ -27,4 +27,6 @@ def _directive(name: str) -> str:
         return f".. autofunction:: dpmpn.{name}\n"
     if issubclass(thing, BaseException):
         return f".. autoexception:: dpmpn.{name}\n   :show-inheritance:\n"
-    return f".. autoclass:: dpmpn.{name}\n   :members:\n"
+    is_built_on_ours = any(base.__module__.startswith("dpmpn.") for base in thing.__bases__)
+    inherited = "   :inherited-members:\n" if is_built_on_ours else ""
+    return f".. autoclass:: dpmpn.{name}\n   :members:\n{inherited}"

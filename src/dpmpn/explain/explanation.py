@@ -83,12 +83,12 @@ class ExplanationData:
 
     @cached_property
     def walks(self) -> list[Walk]:
-        """The strongest paths from head to answer, by ids; the pruned subgraph is made of them."""
+        """The strongest paths from head to answer by ids, in the direction in which attention went."""
         return strongest_walks(self.flow, KEPT_PATHS, KEPT_SHARE)
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
-        """The same by names."""
+        """The strongest paths from head to answer; the pruned subgraph is made of them."""
         return tuple(named_paths(self.graph, self.walks))
 
     @cached_property

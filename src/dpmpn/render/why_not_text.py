@@ -5,7 +5,7 @@ from dpmpn.explain.paths import PathGroup
 from dpmpn.explain.rivals import Fork, Peak, Rival
 from dpmpn.explain.why_not import Near, WhyNotData
 from dpmpn.render.names import with_display_names
-from dpmpn.wording import counted, listed, percent, probability_shown, small_percent
+from dpmpn.wording import counted, listed, percent, plural, probability_shown, small_percent
 
 _SHOWN_NEAR = 3
 _WORTH_TRYING = 8  # times a limit, at most, without a word of what that costs
@@ -31,26 +31,27 @@ def why_not_text(why: WhyNotData) -> str:
 
 def _unreachable(why: WhyNotData) -> list[str]:
     x, head = why.label, why.head_label
-    if why.candidate == why.head:
-        return [
+    cases = (
+        (
+            why.candidate == why.head,
             f"{x} is what the question is about, and has no facts in the graph: attention cannot leave it, so there "
-            "are no answers at all.",
-            f"Add facts about it: {_TO_ADD}.",
-        ]
-    if not why.head_facts:
-        return [
+            "are no answers at all. Add facts about it",
+        ),
+        (
+            not why.head_facts,
             f"{head} has no facts in the graph to go along, so attention cannot leave it: neither {x} nor anything "
-            "else is an answer.",
-            f"Add facts about {head}: {_TO_ADD}.",
-        ]
-    if not why.facts:
-        return [f"{x} has no facts in the graph, so no attention can come to it.", f"Add some: {_TO_ADD}."]
-    if not why.connected:
-        return [
-            f"No chain of facts, however long, leads from {head} to {x}: they lie in parts of the graph that are "
-            "not connected.",
-            f"A fact that connects them can be added: {_TO_ADD}.",
-        ]
+            f"else is an answer. Add facts about {head}",
+        ),
+        (not why.facts, f"{x} has no facts in the graph, so no attention can come to it. Add some"),
+        (
+            not why.connected,
+            f"No chain of facts, however long, leads from {head} to {x}: they lie in parts of the graph that are not "
+            "connected. A fact that connects them can be added",
+        ),
+    )
+    for holds, text in cases:
+        if holds:
+            return [f"{text}: {_TO_ADD}."]
     length = f"{why.distance}" if why.distance is not None else f"more than {FARTHEST}"
     sentence = (
         f"{x} is too far away: the shortest chain of facts from {head} to it has {length}, and attention goes along "
@@ -67,19 +68,11 @@ def _unreachable(why: WhyNotData) -> list[str]:
 
 def _not_sampled(why: WhyNotData) -> list[str]:
     x, node = why.label, why.near[0]
-    limit = f"{why.limit:,} {'is' if why.limit == 1 else 'are'} drawn by chance in a step"
-    if node.distance == 1:
-        lead = (
-            f"none of those that lead to {x} was"
-            if node.leading > 1
-            else f"the one that leads to {x} was not"
-        )
-    else:
-        lead = (
-            f"none that leads on towards {x}, {node.distance} facts away, was"
-            if node.leading > 1
-            else f"the one that leads on towards {x}, {node.distance} facts away, was not"
-        )
+    limit = f"{why.limit:,} {plural(why.limit or 0, 'is', 'are')} drawn by chance in a step"
+    near = node.distance == 1
+    towards = f"to {x}" if near else f"on towards {x}, {node.distance} facts away,"
+    none = f"none {'of those that lead' if near else 'that leads'} {towards} was"
+    lead = none if node.leading > 1 else f"the one that leads {towards} was not"
     sentences = [
         f"{x} was never looked at, although {_facts_away(why)}.",
         f"Attention was at {node.label} in step {why.step}, but of its {node.facts:,} facts only {limit}, and {lead} "
@@ -97,7 +90,7 @@ def _not_attended_from(why: WhyNotData) -> list[str]:
     x, node = why.label, why.near[0]
     if not node.distance:
         sentences = [
-            f"{x} had attention {probability_shown(node.attention)} after step {node.step}, {_place(node)}, but step "
+            f"{x} had attention {probability_shown(node.attention)} after step {node.step}, {_rank(node)}, but step "
             f"{why.step} did not go on from it, and nothing led back to it.",
         ]
     else:
@@ -105,7 +98,7 @@ def _not_attended_from(why: WhyNotData) -> list[str]:
         sentences = [
             f"{x} was never looked at, although {_facts_away(why)}.",
             f"Of what came near it early enough, {node.label} ({away} from it) did best: it had attention "
-            f"{probability_shown(node.attention)} after step {node.step}, {_place(node)}, but step {why.step} did not "
+            f"{probability_shown(node.attention)} after step {node.step}, {_rank(node)}, but step {why.step} did not "
             "go on from it.",
         ]
     return [*sentences, _kept(why, f"goes on from {_nodes(why.limit)}"), *_late(why)]
@@ -113,7 +106,7 @@ def _not_attended_from(why: WhyNotData) -> list[str]:
 
 def _not_attended_to(why: WhyNotData) -> list[str]:
     node = why.near[0]
-    got = f"was looked at in step {node.step} and got attention {probability_shown(node.attention)}, {_place(node)}"
+    got = f"was looked at in step {node.step} and got attention {probability_shown(node.attention)}, {_rank(node)}"
     if not node.distance:
         sentences = [f"{why.label} {got}, but was not kept, and later steps did not come back to it."]
     else:
@@ -145,11 +138,7 @@ def _late(why: WhyNotData) -> list[str]:
     if late is None:
         return []
     left = why.n_steps - late.step
-    steps = (
-        "no step was left"
-        if not left
-        else f"only {counted(left, 'step')} {'was' if left == 1 else 'were'} left"
-    )
+    steps = f"only {counted(left, 'step')} {plural(left, 'was', 'were')} left" if left else "no step was left"
     return [
         f"{late.label}, {counted(late.distance, 'fact')} from it, was looked at only in step {late.step}, when "
         f"{steps}."
@@ -167,7 +156,7 @@ def _out_competed(why: WhyNotData) -> list[str]:
     before = [*map(_with_attention, why.by), *([f"{more:,} more"] if more else [])]
     sentences = [
         f"{x} is answer number {why.rank:,}, with probability {probability_shown(why.probability)}; before it "
-        f"{'is' if why.rank == 2 else 'are'} {listed(before)}."
+        f"{plural(why.rank - 1, 'is', 'are')} {listed(before)}."
     ]
     if why.way and why.first_way:
         sentences.append(f"{_strongest(why.way, x)}; {_strongest(why.first_way, first.label, again=True)}.")
@@ -242,10 +231,10 @@ def _strongest(path: PathGroup, label: str, again: bool = False) -> str:
 
 def _facts_away(why: WhyNotData) -> str:
     away, steps = counted(why.distance or 0, "fact"), counted(why.n_steps, "step")
-    return f"it lies {away} from {why.head_label} and there {'was' if why.n_steps == 1 else 'were'} {steps}"
+    return f"it lies {away} from {why.head_label} and there {plural(why.n_steps, 'was', 'were')} {steps}"
 
 
-def _place(node: Near) -> str:
+def _rank(node: Near) -> str:
     return f"number {node.rank:,} of the {node.scanned:,} that were looked at"
 
 
