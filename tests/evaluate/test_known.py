@@ -68,3 +68,11 @@ def test_refuses_what_are_no_triples():
         KnownAnswers.from_triples(as_array([(0, -1, 2)]))
     with pytest.raises(ValueError, match="equally long"):
         KnownAnswers.from_triples(as_array([(0, 1, 2)])).lookup(np.zeros(2, int), np.zeros(3, int))
+
+
+@given(triples, triples)
+def test_contains_is_membership(rows: list, asked: list) -> None:
+    known = KnownAnswers.from_triples(as_array(rows))
+    heads, relations, tails = as_array(asked).T
+    found = known.contains(heads, relations, np.arange(len(asked)), tails)
+    assert found.tolist() == [triple in set(rows) for triple in asked]
