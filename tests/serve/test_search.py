@@ -102,6 +102,9 @@ def test_long_names_are_searched_to_their_end(before: int) -> None:
     assert index.search("zebra") == index.search("xzeb") == [Found(0, "inside")]
     assert index.search("yend") == index.search("y" * 2 * 4096 + "e") == [Found(1, "inside")]
     assert index.search(names[1]) == [Found(1, "exact")]
+    started = time.process_time()
+    assert index.search("y" * 4096 + "x") == []
+    assert time.process_time() - started < 0.1  # measured: 1 ms
 
 
 @pytest.mark.parametrize(

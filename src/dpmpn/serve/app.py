@@ -152,7 +152,7 @@ def _add_questions(app: FastAPI, explorer: Explorer) -> None:
         reply = replies.answers(*asked) if body.top <= _FEW else await quick.do(replies.answers, *asked)
         return json_reply({**reply, "milliseconds": round(1e3 * (time.perf_counter() - began), 3)})
 
-    @app.post(f"{_API}/ask-many", response_model=bodies.ManyAnswered, responses=refusals("many"))
+    @app.post(f"{_API}/ask-many", response_model=bodies.ManyAnswered, responses=refusals("lookup"))
     async def ask_many(body: bodies.AskManyBody) -> Response:
         """Answer questions together; those that cannot be asked have an error in their place."""
         ids = await naming.questions(body.questions)

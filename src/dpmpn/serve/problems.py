@@ -53,24 +53,13 @@ _MEANINGS = {
     500: "A mistake in the server.",
     503: "Too many requests, or no answer in time, or the server is stopping.",
 }
-_ALWAYS: dict[int, tuple[str, ...]] = {
-    400: ("invalid_request",),
-    401: ("unauthorised",),
-    408: ("timeout",),
-    413: ("too_large",),
-    500: ("internal",),
-    503: ("overloaded", "timeout"),
-}
-_SOMETIMES: dict[str, dict[int, tuple[str, ...]]] = {
-    "lookup": {422: ("invalid_request",)},
-    "entity": {400: ("ambiguous_name",), 404: ("unknown_entity",)},
-    "question": {
-        400: ("ambiguous_name", "no_inverse"),
-        404: ("unknown_entity", "unknown_relation"),
-        422: ("invalid_request",),
-    },
-    "reached": {404: ("not_reached",)},
-    "many": {422: ("invalid_request",)},
+_ALWAYS = ("unauthorised", "too_large", "internal", "overloaded", "timeout")
+_ELSEWHERE = {400: "invalid_request", 408: "timeout"}  # of a request for another host, and of a slow body
+_SOMETIMES = {
+    "lookup": ("invalid_request",),
+    "entity": ("ambiguous_name", "unknown_entity"),
+    "question": ("ambiguous_name", "no_inverse", "unknown_entity", "unknown_relation", "invalid_request"),
+    "reached": ("not_reached",),
 }
 
 _SHOWN = 300  # letters of a message
@@ -121,25 +110,24 @@ def overloaded(what: str) -> Problem:
     return Problem("overloaded", f"{what}; try again in a second", headers=_RETRY_AFTER)
 
 
-def refusals(*kinds: str) -> dict[int | str, dict[str, Any]]:
+def refusals(*groups: str) -> dict[int | str, dict[str, Any]]:
     """The errors that a route can answer with, with an example of each."""
-    codes: dict[int, dict[str, Any]] = {}
-    for known in (_ALWAYS, *(_SOMETIMES[kind] for kind in kinds)):
-        for status, some in known.items():
-            codes.setdefault(status, {}).update({code: {"value": _example(code)} for code in some})
+    examples = {status: {code: _example(code)} for status, code in _ELSEWHERE.items()}
+    for code in (*_ALWAYS, *(code for group in groups for code in _SOMETIMES[group])):
+        examples.setdefault(CODES[code].status, {})[code] = _example(code)
     return {
         status: {
             "model": ProblemBody,
             "description": _MEANINGS[status],
-            "content": {"application/json": {"examples": examples}},
+            "content": {"application/json": {"examples": some}},
         }
-        for status, examples in sorted(codes.items())
+        for status, some in sorted(examples.items())
     }
 
 
 def _example(code: str) -> dict[str, Any]:
     _, message, near = CODES[code]
-    return {"error": {"code": code, "message": message, "near": list(near)}}
+    return {"value": {"error": {"code": code, "message": message, "near": list(near)}}}
 
 
 def answer_problems(app: FastAPI) -> None:
