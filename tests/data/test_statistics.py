@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from dpmpn.cli import stats
+from dpmpn.cli.datasets import stats
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.importer import dataset_from_tuples, load_dataset
 from dpmpn.data.leakage import joined_pairs
@@ -125,7 +125,7 @@ def test_the_paper_table(dataset):
 @pytest.fixture
 def run():
     app = typer.Typer()
-    app.command()(stats.command)
+    app.command()(stats)
     return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 

@@ -14,16 +14,14 @@ from dpmpn.cli import (
     evaluate,
     explain,
     explain_eval,
-    fetch,
     import_facts,
     inductive,
     predict,
     reproduce,
     serve,
-    stats,
     train,
 )
-from dpmpn.cli.output import JsonTarget, complain
+from dpmpn.cli.output import complain
 from dpmpn.cli.settings import DASHES
 from dpmpn.cli.signals import terminable
 from dpmpn.errors import DpmpnError, Stopped
@@ -37,21 +35,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], **DASHES},
 )
-_datasets = typer.Typer(name="datasets", context_settings=DASHES)
-_datasets.command("fetch")(fetch.command)
-_datasets.command("stats")(stats.command)
 app.command("import")(import_facts.command)
-app.add_typer(_datasets)
+app.add_typer(datasets.app)
 for module in (train, evaluate, predict, explain, complete, serve, reproduce, compare, inductive, bench):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 app.command("explain-eval")(explain_eval.command)
-
-
-@_datasets.callback(invoke_without_command=True)
-def _list(context: typer.Context, json: JsonTarget = None) -> None:
-    """List the datasets known by name, fetch one, or describe one."""
-    if context.invoked_subcommand is None:
-        datasets.command(json)
 
 
 @app.callback(invoke_without_command=True)

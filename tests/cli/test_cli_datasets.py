@@ -7,23 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from dpmpn.cli import datasets, fetch
-from dpmpn.cli.fetch import _with_rate
+from dpmpn.cli.datasets import _with_rate, app
 from dpmpn.data import registry
 from dpmpn.data.registry import ListedFile, Listing
 from dpmpn.errors import DataError
 
 TRAIN = b"berlin\tcapital_of\tgermany\n"
-APP = typer.Typer()
-APP.command("fetch")(fetch.command)
-APP.command("list")(datasets.command)
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(APP, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(autouse=True)
@@ -106,16 +101,16 @@ def test_mistakes_are_one_sentence(arguments: tuple[str, ...], message: str) -> 
 
 
 def test_the_list_says_what_can_be_fetched(mirror: str) -> None:
-    lines = [line.rstrip() for line in call("list").output.splitlines()]
+    lines = [line.rstrip() for line in call().output.splitlines()]
     assert any(line.endswith("not found (dpmpn datasets fetch UMLS)") for line in lines)
     assert any(line.startswith("Kinship ") and line.endswith(" not found") for line in lines)
     call("fetch", "umls", "--mirror", mirror)
-    assert "fetch UMLS" not in call("list").output
+    assert "fetch UMLS" not in call().output
 
 
 def test_rate_and_time_left_count_this_run_only(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 0.0, 10.0])
-    monkeypatch.setattr("dpmpn.cli.fetch.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("dpmpn.cli.datasets.time.monotonic", lambda: next(clock))
     notes = []
     show = _with_rate(lambda done, total, note: notes.append((done, total, note)))
     show(50_000_000, 100_000_000)
