@@ -112,10 +112,14 @@ def test_batches_of_any_size_and_traced_ones_have_the_same_answers(
 
 def test_paths_need_a_trace(reasoner: dpmpn.Reasoner) -> None:
     heads, relations = all_questions(reasoner)
-    traced = Asker(reasoner.engine).ask(heads[:2], relations[:2], traced=True).best(1)
-    assert [len(paths) > 0 for paths in traced.paths(reasoner.graph)] == [True, True]
-    with pytest.raises(ValueError, match="ask with a trace"):
-        Asker(reasoner.engine).ask(heads[:2], relations[:2]).paths(reasoner.graph)
+    for traced in (True, False):
+        best = Asker(reasoner.engine).ask(heads[:2], relations[:2], traced).best(1)
+        if traced:
+            paths = core.paths_to(best.trace, best.query, best.entities, reasoner.graph)
+            assert len(paths) == 2 and all(paths)
+        else:
+            with pytest.raises(ValueError, match="ask with a trace"):
+                core.paths_to(best.trace, best.query, best.entities, reasoner.graph)
 
 
 def test_equal_answers_are_in_the_order_of_their_entities() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, Answers, fingerprint
+from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, Answers, fingerprint, paths_to
 from dpmpn.ask.parts import Parts, check_out
 from dpmpn.ask.question_files import read_queries
 from dpmpn.ask.question_names import QueryNames, look_up_names
@@ -155,7 +155,7 @@ class Answerer:
                 {"facts": [list(fact) for fact in path.facts], "share": float(f"{path.share:.{_DIGITS}g}")}
                 for path in paths
             ]
-            for paths in answers.paths(self._graph)
+            for paths in paths_to(answers.trace, answers.query, answers.entities, self._graph)
         ]
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dpmpn.data.graph import KnowledgeGraph
     from dpmpn.engine.engine import Engine
     from dpmpn.engine.trace import ReasoningTrace
+    from dpmpn.explain.flow import QueryFlow
     from dpmpn.explain.paths import Path
 
 BATCH = 256  # questions asked at once; the engine splits them between cores and within memory
@@ -34,9 +35,7 @@ class Answers:
     query: np.ndarray  # int64, answers: which question
     entities: np.ndarray  # int32, answers
     probabilities: np.ndarray  # float32, answers
-    through_unseen: (
-        np.ndarray
-    )  # float64: of their attention, the part through entities the model was not trained on
+    through_unseen: np.ndarray  # float64: the part that came through entities the model was not trained on
     prior: np.ndarray | None  # before any step; None without one, or without a trace
     trace: "ReasoningTrace | None"
 
@@ -60,10 +59,6 @@ class Answers:
     def of(self, query: int) -> "Answers":
         """The answers to one question."""
         return self[slice(*np.searchsorted(self.query, [query, query + 1]))]
-
-    def paths(self, graph: "KnowledgeGraph") -> "list[list[Path]]":
-        """The strongest chains of facts behind each answer; the questions must have been traced."""
-        return paths_to(self.trace, self.query, self.entities, graph)
 
 
 class Asker:
@@ -144,16 +139,23 @@ class KnownFacts:
         return self._index[split]
 
 
+def flow_of(trace: "ReasoningTrace | None", query: int) -> "QueryFlow":
+    """What the steps did for one of the questions of a trace."""
+    from dpmpn.explain.flow import QueryFlow
+
+    if trace is None:
+        raise ValueError("what the steps did was not kept; ask with a trace")
+    return QueryFlow.of(trace, query)
+
+
 def paths_to(
     trace: "ReasoningTrace | None", query: np.ndarray, entities: np.ndarray, graph: "KnowledgeGraph"
 ) -> "list[list[Path]]":
     """The strongest chains of facts that carried attention to entities, each of a question of the trace."""
-    from dpmpn.explain.flow import AnswerFlow, QueryFlow
+    from dpmpn.explain.flow import AnswerFlow
     from dpmpn.explain.paths import strongest_paths
 
-    if trace is None:
-        raise ValueError("what the steps did was not kept; ask with a trace")
-    flows = {number: QueryFlow.of(trace, number) for number in np.unique(query).tolist()}
+    flows = {number: flow_of(trace, number) for number in np.unique(query).tolist()}
     return [
         strongest_paths(AnswerFlow.to(flows[number], entity), graph)
         for number, entity in zip(query.tolist(), entities.tolist(), strict=True)

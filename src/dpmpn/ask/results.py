@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, KnownFacts
+from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, KnownFacts, flow_of
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.settings import Horizon
 from dpmpn.errors import DataError
@@ -106,11 +106,7 @@ class QueryResult:
     @cached_property
     def flow(self) -> "QueryFlow":
         """What its steps did."""
-        from dpmpn.explain.flow import QueryFlow
-
-        if self.trace is None:
-            raise ValueError("what the steps did was not kept; ask with a trace")
-        return QueryFlow.of(self.trace, self.query)
+        return flow_of(self.trace, self.query)
 
     def alone(self) -> "QueryResult":
         """The same without what the steps did for the questions it was asked together with."""
