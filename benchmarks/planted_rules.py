@@ -28,6 +28,7 @@ from dpmpn.files import write_whole
 from dpmpn.render.explanation import Explanation
 
 SETTINGS = {
+    "model": "paper",
     **{"n_dims": 32, "n_dims_att": 16, "n_steps_in_ignn": 0, "n_steps_in_agnn": 5, "batch_size": 32},
     **{"learning_rate": 0.005, "n_epochs": 10, "validation_queries": 0},
 }

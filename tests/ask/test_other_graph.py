@@ -11,9 +11,7 @@ import dpmpn
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.inductive import inductive_split
 
-TINY = dict(
-    n_dims=6, n_dims_att=4, n_steps_in_agnn=3, n_steps_in_ignn=1, batch_size=10, threads=1, n_epochs=1
-)
+TINY = dict(n_dims=6, n_steps_in_agnn=3, batch_size=10, threads=1, n_epochs=1)
 FAMILY = [
     *((f"child{i}", "mother", f"mother{i}") for i in range(8)),
     *((f"mother{i}", "husband", f"father{i}") for i in range(8)),
@@ -88,7 +86,7 @@ def test_no_entity_is_more_unseen_than_another(relations_alone, other) -> None:
     grown = asked.with_facts([("somebody", "father", "other father0")])
     assert asked.unseen is None and grown.unseen is None
     assert grown.changes.new_entities == ("somebody",) and asked.changes is None
-    assert grown._network("cpu") is asked._network("cpu") is relations_alone._trained[0]
+    assert grown.engine.model is asked.engine.model is relations_alone._trained[0]
 
 
 def test_mistakes(relations_alone, other, tmp_path: Path) -> None:
@@ -98,17 +96,6 @@ def test_mistakes(relations_alone, other, tmp_path: Path) -> None:
         relations_alone.on(other).with_facts([("other child7", "employer", "x")])
     with pytest.raises(dpmpn.RunError, match="made by on or with_facts"):
         relations_alone.on(other).save(tmp_path / "copy")
-
-
-def test_a_network_without_rows_needs_none(paper, other) -> None:
-    network = SimpleNamespace(entities=torch.empty(0, 6))
-    assert network.extended(paper.graph, other.graph) is network
-
-
-@pytest.fixture(scope="module")
-def strong() -> dpmpn.Reasoner:
-    reasoner = dpmpn.Reasoner(model="strong", **TINY)
-    return reasoner.fit(dpmpn.dataset_from_tuples([*FAMILY, *AUNTS], name="family"))
 
 
 def found(reasoner: dpmpn.Reasoner, head: str, relation: str, inverse: bool = False) -> dict[str, float]:

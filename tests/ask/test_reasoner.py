@@ -14,9 +14,7 @@ from dpmpn.explain.paths import fact_labels
 from dpmpn.suitable_config import suitable_config
 
 ROOT = Path(__file__).parents[2]
-TINY = dict(
-    n_dims=6, n_dims_att=4, n_steps_in_agnn=3, n_steps_in_ignn=1, batch_size=10, threads=1, n_epochs=1
-)
+TINY = dict(n_dims=6, n_steps_in_agnn=3, batch_size=10, threads=1, n_epochs=1)
 TRAIN = [
     *((f"child{i}", "mother", f"mother{i}") for i in range(8)),
     *((f"mother{i}", "husband", f"father{i}") for i in range(8)),

@@ -15,7 +15,7 @@ N, STATED, VALID, TEST = (
     34,
 )  # families; fathers from STATED on are held out, from TEST on left out
 SETTINGS = {
-    **{"n_dims": 8, "n_dims_att": 4, "n_steps_in_agnn": 3, "n_steps_in_ignn": 1},
+    **{"n_dims": 8, "n_steps_in_agnn": 3},
     **{"batch_size": 16, "threads": 1, "n_epochs": 6, "learning_rate": 0.01},
 }
 LEFT_OUT = {(f"child{i}", "father", f"father{i}") for i in range(TEST, N)}

@@ -114,6 +114,6 @@ def reasoner() -> Reasoner:
         *((f"child{i}", "friend", f"child{(i + 3) % 8}") for i in range(8)),
     ]
     held_out = [[("child6", "father", "father6")], [("child7", "father", "father7")]]
-    return Reasoner(
-        n_dims=6, n_dims_att=4, n_steps_in_agnn=3, n_steps_in_ignn=1, batch_size=10, threads=1, n_epochs=1
-    ).fit(dataset_from_tuples(train, *held_out, "family"))
+    return Reasoner(n_dims=6, n_steps_in_agnn=3, batch_size=10, threads=1, n_epochs=1).fit(
+        dataset_from_tuples(train, *held_out, "family")
+    )

@@ -40,7 +40,7 @@ def test_each_answer_has_its_own_prior_also_when_asked_together(reasoner: dpmpn.
 def test_without_a_trace_or_in_the_papers_model_there_is_none(reasoner: dpmpn.Reasoner) -> None:
     (asked,) = reasoner.ask([reasoner.question_ids("hub", "knows")], traced=False)
     assert asked.prior is None
-    small = {"n_dims": 6, "n_dims_att": 3, "n_steps_in_agnn": 2, "n_epochs": 1, "threads": 1}
+    small = {"n_dims": 6, "n_steps_in_agnn": 2, "n_epochs": 1, "threads": 1}
     papers = dpmpn.Reasoner(model="paper", **small).fit(dpmpn.dataset_from_tuples(FACTS, name="leaves"))
     assert papers.explain("hub", "knows").prior is None
 

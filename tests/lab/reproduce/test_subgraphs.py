@@ -50,7 +50,7 @@ TRAIN = [
 
 
 def test_edges_are_named_the_way_attention_went():
-    settings = dict(n_dims=8, n_dims_att=4, n_steps_in_agnn=3, n_epochs=1, batch_size=4, threads=1)
+    settings = dict(n_dims=8, n_steps_in_agnn=3, n_epochs=1, batch_size=4, threads=1)
     reasoner = dpmpn.Reasoner(**settings).fit(dpmpn.dataset_from_tuples(TRAIN, name="family"))
     explanation = reasoner.explain("child", "father", "joe")
     full = edges_of(reasoner.graph, explanation.full)
