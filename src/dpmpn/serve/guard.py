@@ -8,11 +8,12 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dpmpn.serve.problems import Problem, overloaded
@@ -88,7 +89,9 @@ class Guard:
         self.in_flight += 1
         self._metrics.in_flight.inc()
         began, answer = time.perf_counter(), _Answer(send)
-        route = scope["path"] if scope["path"] in self.routes else _folder(scope["path"])
+        route = scope["path"]
+        if route not in self.routes:  # clients must not be able to make up routes
+            route = "/page" if route.startswith("/page/") else "other"
         try:
             await self._answered(scope, receive, answer)
         finally:
@@ -104,7 +107,7 @@ class Guard:
             with self._counted(scope["path"]):
                 async with asyncio.timeout(self.limits.seconds):
                     await self._app(scope, _replay(body, receive), answer)
-        except _Left:
+        except ClientDisconnect:  # before it had sent its request
             return
         except Problem as problem:
             await problem.response()(scope, receive, answer)
@@ -172,22 +175,16 @@ class Guard:
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length[:20]) > most:
             raise too_large
-        parts, size = [], 0
-        until = asyncio.timeout(self.limits.body_seconds)
+        body, until = bytearray(), asyncio.timeout(self.limits.body_seconds)
         try:
             async with until:
                 self._make_room()
                 self._reading[until] = None
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise _Left
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > most:
+                async for part in Request(scope, receive).stream():
+                    body += part
+                    if len(body) > most:
                         raise too_large
-                    if not message.get("more_body", False):
-                        return b"".join(parts)
+                return bytes(body)
         except TimeoutError:
             if until not in self._reading:
                 self._metrics.refused.labels("bodies").inc()
@@ -208,10 +205,6 @@ class Guard:
             if not slowest.expired():
                 del self._reading[slowest]
                 slowest.reschedule(asyncio.get_running_loop().time())
-
-
-class _Left(Exception):
-    """The client went away before it had sent its request."""
 
 
 class _Answer:
@@ -243,22 +236,19 @@ def allowed_hosts(host: str, has_token: bool) -> Callable[[str], bool]:
     if is_loopback(host):
         return names.__contains__
     names |= {name.lower() for name in (socket.gethostname(), socket.getfqdn())}
-    return lambda name: name in names or _is_address(name)
+    return lambda name: name in names or _address(name) is not None
 
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches the address."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
 
 
-def _is_address(name: str) -> bool:
-    try:
-        return bool(ipaddress.ip_address(name))
-    except ValueError:
-        return False
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    with suppress(ValueError):
+        return ipaddress.ip_address(name)
+    return None
 
 
 def _host(header: bytes) -> str:
@@ -267,11 +257,6 @@ def _host(header: bytes) -> str:
     if text.startswith("["):
         return text[1:].partition("]")[0]
     return text.partition(":")[0]
-
-
-def _folder(path: str) -> str:
-    """What a path that has no route of its own is counted as: clients must not be able to make up routes."""
-    return "/page" if path.startswith("/page/") else "other"
 
 
 def _digest(token: bytes) -> bytes:

@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from dpmpn.ask.reasoner import Reasoner
@@ -70,20 +71,18 @@ class EngineQueue:
 
     def _put(self, questions: Sequence[Ids], traced: bool) -> "list[Future[QueryResult]]":
         with self._changed:
-            known = [self._recent.get(question) for question in questions]
-            if self._closed or len(self._waiting) + known.count(None) > self._most_waiting:
+            recent = [self._recent.get(question) for question in questions]
+            if self._closed or len(self._waiting) + recent.count(None) > self._most_waiting:
                 self._metrics.refused.labels("questions").inc()
                 raise overloaded("too many questions are waiting")
-            futures: list[Future[QueryResult]] = []
-            for question, asked in zip(questions, known, strict=True):
-                future: Future[QueryResult] = Future()
-                futures.append(future)
-                if asked is not None:
+            futures: list[Future[QueryResult]] = [Future() for _ in questions]
+            for question, result, future in zip(questions, recent, futures, strict=True):
+                if result is None:
+                    self._waiting.append(_Waiting(question, traced, future))
+                else:
                     self._recent.move_to_end(question)
                     self._metrics.recent.inc()
-                    future.set_result(asked)
-                else:
-                    self._waiting.append(_Waiting(question, traced, future))
+                    future.set_result(result)
             self._count_waiting()
             self._changed.notify()
         return futures
@@ -110,34 +109,30 @@ class EngineQueue:
                 waiting.setdefault(each.question, []).append(each)
         # One question alone costs no more with its trace.
         traced = [q for q, all_ in waiting.items() if len(waiting) == 1 or any(each.traced for each in all_)]
-        for start in range(0, len(traced), _TRACED):
-            self._ask(traced[start : start + _TRACED], waiting, True)
         others = [question for question in waiting if question not in set(traced)]
-        if others:
-            self._ask(others, waiting, False)
+        parts = [traced[start : start + _TRACED] for start in range(0, len(traced), _TRACED)]
+        for questions in filter(None, [*parts, others]):
+            futures = [[each.future for each in waiting[question]] for question in questions]
+            try:
+                results = self._ask(questions, traced=questions is not others)
+            except BaseException as error:
+                for future in chain(*futures):
+                    future.set_exception(error)
+                continue
+            for same, result in zip(futures, results, strict=True):
+                for future in same:
+                    future.set_result(result)
 
-    def _ask(self, questions: list[Ids], waiting: dict[Ids, list[_Waiting]], traced: bool) -> None:
+    def _ask(self, questions: list[Ids], traced: bool) -> list[QueryResult]:
         self._metrics.batches.observe(len(questions))
-        try:
-            found = self._reasoner.ask(questions, traced)
-            if traced:
-                found = [asked.alone() for asked in found] if len(found) > 1 else found
-                self._keep(questions, found)
-        except BaseException as error:
-            for question in questions:
-                for each in waiting[question]:
-                    each.future.set_exception(error)
-            return
-        for question, asked in zip(questions, found, strict=True):
-            for each in waiting[question]:
-                each.future.set_result(asked)
-
-    def _keep(self, questions: list[Ids], found: list[QueryResult]) -> None:
-        """Remember what can be explained."""
-        with self._changed:
-            self._recent.update(zip(questions, found, strict=True))
-            while len(self._recent) > _RECENT:
-                self._recent.popitem(last=False)
+        results = self._reasoner.ask(questions, traced)
+        if traced:
+            results = [result.alone() for result in results] if len(results) > 1 else results
+            with self._changed:  # these can be explained without asking again
+                self._recent.update(zip(questions, results, strict=True))
+                while len(self._recent) > _RECENT:
+                    self._recent.popitem(last=False)
+        return results
 
     def _count_waiting(self) -> None:
         self._metrics.waiting.labels("questions").set(len(self._waiting))
