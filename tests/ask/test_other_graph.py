@@ -1,15 +1,15 @@
 """A trained model asked on another graph: relations by name, any entities, and a reason where that cannot be."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 
 import dpmpn
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.inductive import inductive_split
+from dpmpn.models import build_model
+from dpmpn.models.strong.settings import StrongSettings
 
 TINY = dict(n_dims=6, n_steps_in_agnn=3, batch_size=10, threads=1, n_epochs=1)
 FAMILY = [
@@ -40,9 +40,10 @@ def other() -> Dataset:
 
 @pytest.fixture
 def relations_alone(paper: dpmpn.Reasoner) -> dpmpn.Reasoner:
-    """A reasoner whose network has no row for any entity; it is not asked anything."""
+    """A reasoner whose model has no row for any entity; it is not asked anything."""
     reasoner = dpmpn.Reasoner.load(paper._fitted().path)
-    reasoner._trained = (SimpleNamespace(entities=torch.empty(0, 6)), paper.graph)
+    model = build_model(paper.graph.n_entities, paper.graph.n_relations, StrongSettings(n_dims=6), 0)
+    reasoner._trained = (model, paper.graph)
     return reasoner
 
 
@@ -96,6 +97,12 @@ def test_mistakes(relations_alone, other, tmp_path: Path) -> None:
         relations_alone.on(other).with_facts([("other child7", "employer", "x")])
     with pytest.raises(dpmpn.RunError, match="made by on or with_facts"):
         relations_alone.on(other).save(tmp_path / "copy")
+
+
+@pytest.fixture(scope="module")
+def strong() -> dpmpn.Reasoner:
+    reasoner = dpmpn.Reasoner(model="strong", **TINY)
+    return reasoner.fit(dpmpn.dataset_from_tuples([*FAMILY, *AUNTS], name="family"))
 
 
 def found(reasoner: dpmpn.Reasoner, head: str, relation: str, inverse: bool = False) -> dict[str, float]:
