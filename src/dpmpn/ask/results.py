@@ -153,10 +153,10 @@ class QueryResult:
 
     def why_not(self, candidate: int) -> "WhyNot":
         """Where a candidate lost its attention."""
-        from dpmpn.explain.why_not import Reached, why_not
+        from dpmpn.explain.why_not import ReachedNodes, why_not
         from dpmpn.render.explanation import WhyNot
 
-        reached = Reached(self.graph, self.horizon, self.head, self.flow, self.nodes, self.probabilities)
+        reached = ReachedNodes(self.graph, self.horizon, self.head, self.flow, self.nodes, self.probabilities)
         return WhyNot(**vars(why_not(reached, candidate)))
 
     def _predictions(self, rows: np.ndarray, ranks: np.ndarray) -> list[Prediction]:

@@ -147,7 +147,7 @@ def _explained(
 
 
 def _print(output: Output, explanation: "Explanation", why_not: "Sequence[WhyNot]", name: str) -> None:
-    text = _rendered(explanation, why_not, name)
+    text = _main_text(explanation, why_not, name)
     if name == "text":
         output.say(text.rstrip("\n"))
     else:
@@ -155,14 +155,14 @@ def _print(output: Output, explanation: "Explanation", why_not: "Sequence[WhyNot
 
 
 def _write_json(target: str, explanation: "Explanation", why_not: "Sequence[WhyNot]") -> None:
-    text = _rendered(explanation, why_not, "json")
+    text = _main_text(explanation, why_not, "json")
     if target == STDOUT:
         print_data(text)
     else:
         write_output(Path(target), text)
 
 
-def _rendered(explanation: "Explanation", why_not: "Sequence[WhyNot]", name: str) -> str:
+def _main_text(explanation: "Explanation", why_not: "Sequence[WhyNot]", name: str) -> str:
     """What is printed of a format: its main file."""
     return FORMATS[name].content(explanation, why_not).decode("utf-8")
 

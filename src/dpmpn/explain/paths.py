@@ -133,12 +133,12 @@ def strongest_walks(flow: AnswerFlow, most: int, enough: float = 1.0) -> list[Wa
     triples = np.stack([entities[edges.head], edges.relation, entities[edges.tail]], 1)
     carrying = _Carrying(heads, tails, passing, triples)
     if start != end:
-        return _found(carrying, start, end, most, enough)
+        return _walks_between(carrying, start, end, most, enough)
     waits = (heads == start) & (tails == start) & (edges.relation == flow.query.waiting)
     return _returning(carrying, start, waits, most, enough)
 
 
-def _found(carrying: _Carrying, start: int, end: int, most: int, enough: float) -> list[Walk]:
+def _walks_between(carrying: _Carrying, start: int, end: int, most: int, enough: float) -> list[Walk]:
     from dpmpn.ops.simple_paths import simple_paths  # compiled, so imported when it is needed
 
     order = np.argsort(carrying.head, kind="stable")
@@ -172,7 +172,8 @@ def _returning(carrying: _Carrying, start: int, waits: np.ndarray, most: int, en
     if left > _NEGLIGIBLE:
         returns, end = _with_returns(carrying, start, waits, stayed)
         walks = [
-            Walk(walk.edges, walk.share * left) for walk in _found(returns, start, end, most, enough / left)
+            Walk(walk.edges, walk.share * left)
+            for walk in _walks_between(returns, start, end, most, enough / left)
         ]
     if 1.0 - left > _NEGLIGIBLE:
         walks.append(Walk((), 1.0 - left))

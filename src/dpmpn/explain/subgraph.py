@@ -116,7 +116,7 @@ def _subgraph(flow: AnswerFlow, graph: KnowledgeGraph, nodes: np.ndarray, edges:
         _rows(flow.at.T[nodes]),
         _rows(_waited(query, graph.self_loop)[nodes]),
     )
-    relations = {relation: _named(graph, relation) for relation in np.unique(edges.relation).tolist()}
+    relations = {relation: _relation_of(graph, relation) for relation in np.unique(edges.relation).tolist()}
     ends = [np.searchsorted(nodes, end).tolist() for end in (edges.head, edges.tail)]
     lines = map(
         lambda source, target, relation, flow, share: Edge(source, target, *relations[relation], flow, share),
@@ -142,7 +142,7 @@ def _waited(query: QueryFlow, self_loop: int) -> np.ndarray:
     return waited
 
 
-def _named(graph: KnowledgeGraph, relation: int) -> tuple[str, str, bool]:
+def _relation_of(graph: KnowledgeGraph, relation: int) -> tuple[str, str, bool]:
     """Name and label of a fact's relation, and whether the edge goes against the fact."""
     backwards = bool(graph.is_inverse[relation])
     forward = int(graph.inverse[relation]) if backwards else relation

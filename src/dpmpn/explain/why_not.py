@@ -78,7 +78,7 @@ class WhyNotData:
 
 
 @dataclass(frozen=True, eq=False)
-class Reached:
+class ReachedNodes:
     """A query and everything its attention reached, the most probable first."""
 
     graph: KnowledgeGraph
@@ -89,18 +89,18 @@ class Reached:
     probabilities: np.ndarray
 
 
-def why_not(reached: Reached, candidate: int) -> WhyNotData:
+def why_not(reached: ReachedNodes, candidate: int) -> WhyNotData:
     """Where a candidate of a query lost its attention."""
-    return _Search(reached, candidate).result()
+    return _WhyNotSearch(reached, candidate).result()
 
 
 _Limit = tuple[str, int, int]  # a key of the configuration, its value, and the value that would follow a node
 
 
-class _Search:
+class _WhyNotSearch:
     """What the trace of one query says about one candidate."""
 
-    def __init__(self, reached: Reached, candidate: int) -> None:
+    def __init__(self, reached: ReachedNodes, candidate: int) -> None:
         from dpmpn.engine.frontier import ATTENTION_FLOOR
         from dpmpn.engine.settings import STRATEGIES  # imports torch
 

@@ -7,7 +7,6 @@ from xml.sax.saxutils import escape
 from dpmpn.render.colours import ANSWER, EARLY, FAINT_TEXT, HEAD, LINE, LITTLE, node_colour
 from dpmpn.render.markup import (
     FONTS,
-    broken,
     circle,
     element,
     number,
@@ -16,6 +15,7 @@ from dpmpn.render.markup import (
     text_line,
     text_width,
     title,
+    wrapped,
 )
 from dpmpn.render.panel import Panel
 
@@ -42,13 +42,13 @@ def compose(
 ) -> str:
     """The whole SVG: the question, what is said about its answer, the halves, what keys on lines mean, the legend."""
     parts: list[str] = []
-    y = _heading(parts, question, about_answer)
+    y = _title_lines(parts, question, about_answer)
     beginning = _MARGIN + left.panel.layout.width + _BETWEEN
     lowest = max(_half(parts, left, _MARGIN, y), _half(parts, right, beginning, y))
     ruler = number(beginning - _BETWEEN / 2)
     parts.append(element("path", d=f"M{ruler},{number(y)}V{number(lowest)}", stroke="#d5d5d5"))
     y = lowest + 8
-    for drawing, taken in (_keys(keys or (), WIDTH - 2 * _MARGIN), _legend(WIDTH - 2 * _MARGIN)):
+    for drawing, taken in (_key_list(keys or (), WIDTH - 2 * _MARGIN), _legend(WIDTH - 2 * _MARGIN)):
         parts.append(element("g", drawing, transform=f"translate({number(_MARGIN)},{number(y)})"))
         y += taken
     height = y + _MARGIN
@@ -74,13 +74,13 @@ def compose(
     )
 
 
-def _heading(parts: list[str], question: str, about_answer: str) -> float:
+def _title_lines(parts: list[str], question: str, about_answer: str) -> float:
     """Add the title; where it ends."""
     y = _MARGIN
-    for line in broken(question, WIDTH - 2 * _MARGIN, 2, _TITLE, bold=True):
+    for line in wrapped(question, WIDTH - 2 * _MARGIN, 2, _TITLE, bold=True):
         y += _TITLE * 1.3
         parts.append(text_line(line, _MARGIN, y, _TITLE, bold=True))
-    for line in broken(about_answer, WIDTH - 2 * _MARGIN, 2, _PLAIN):
+    for line in wrapped(about_answer, WIDTH - 2 * _MARGIN, 2, _PLAIN):
         y += _PLAIN * 1.5
         parts.append(text_line(line, _MARGIN, y, _PLAIN, colour=FAINT_TEXT))
     return y + 14
@@ -91,7 +91,7 @@ def _half(parts: list[str], half: Half, x: float, y: float) -> float:
     place = f"translate({number(x)},{number(y)})"
     parts.append(element("g", "\n" + half.panel.svg + "\n", transform=place))
     y += half.panel.layout.height + 4
-    for line in broken(half.caption, half.panel.layout.width, 3, _PLAIN):
+    for line in wrapped(half.caption, half.panel.layout.width, 3, _PLAIN):
         y += _PLAIN * 1.35
         parts.append(text_line(line, x, y, _PLAIN))
     return y + 6
@@ -109,7 +109,7 @@ def _legend(width: float) -> tuple[str, float]:
     return element("g", "".join(parts), class_="legend"), y + _ROW / 2
 
 
-def _keys(keys: Sequence[tuple[str, str]], width: float) -> tuple[str, float]:
+def _key_list(keys: Sequence[tuple[str, str]], width: float) -> tuple[str, float]:
     """What keys stand for, in two columns where the texts are short enough, and the height."""
     texts = [readable(text) for _, text in keys]
     rows = -(-len(texts) // 2)
@@ -121,20 +121,20 @@ def _keys(keys: Sequence[tuple[str, str]], width: float) -> tuple[str, float]:
         second = min(max(columns[0] + _INDENT + _GAP, width / 2), width - columns[1] - _INDENT)
         x = 0.0 if at < rows else second
         y = (at % rows + 1) * _KEY * 1.45
-        (shown,) = broken(text, width - x - _INDENT, 1, _KEY)
+        (shown,) = wrapped(text, width - x - _INDENT, 1, _KEY)
         about = "" if shown == text else title(text)
         line = text_line(key, x, y, _KEY, bold=True) + text_line(shown, x + _INDENT, y, _KEY)
         parts.append(element("g", about + line))
     return element("g", "".join(parts), class_="keys"), rows * _KEY * 1.45 + (14 if keys else 0)
 
 
-def _disc(radius: float, colour: str) -> Callable[[float, float], str]:
+def _disc_mark(radius: float, colour: str) -> Callable[[float, float], str]:
     return lambda x, y: circle(x + radius, y, radius, colour, 1.6 if radius > 10 else 0.9)
 
 
 def _scale(x: float, y: float) -> str:
     """Discs from early to late."""
-    return "".join(_disc(6.0, node_colour(1.0, at / 4))(x + at * 15, y) for at in range(5))
+    return "".join(_disc_mark(6.0, node_colour(1.0, at / 4))(x + at * 15, y) for at in range(5))
 
 
 def _weights(x: float, y: float) -> str:
@@ -147,11 +147,11 @@ def _arrow(x: float, y: float) -> str:
 
 
 _MARKS: tuple[Mark, ...] = (
-    (26.0, _disc(13.0, HEAD), "head"),
-    (26.0, _disc(13.0, ANSWER), "answer"),
+    (26.0, _disc_mark(13.0, HEAD), "head"),
+    (26.0, _disc_mark(13.0, ANSWER), "answer"),
     (72.0, _scale, "gained attention early … late"),
-    (6.0, _disc(3.0, LITTLE), "little (grey, small)"),
-    (16.0, _disc(8.0, EARLY), "much (large)"),
+    (6.0, _disc_mark(3.0, LITTLE), "little (grey, small)"),
+    (16.0, _disc_mark(8.0, EARLY), "much (large)"),
     (34.0, _weights, "carried little … much"),
     (28.0, _arrow, "direction of the fact"),
 )

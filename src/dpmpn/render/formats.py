@@ -141,13 +141,14 @@ def save_explanation(
         contents.update(FORMATS[format].files(explanation, why_not))
     _check_places(folder, contents)
     others = _of_another(
-        folder, lambda format: contents if format in wanted else _made(format, explanation, why_not)
+        folder,
+        lambda format: contents if format in wanted else _files_if_possible(format, explanation, why_not),
     )
     _put_in_place(folder, contents, others)
     return [folder / name for name in contents]
 
 
-def _made(format: str, explanation: ExplanationData, why_not: Sequence[WhyNotData]) -> Files:
+def _files_if_possible(format: str, explanation: ExplanationData, why_not: Sequence[WhyNotData]) -> Files:
     """The files of a format, none where they cannot be made here."""
     try:
         return FORMATS[format].files(explanation, why_not)

@@ -6,8 +6,8 @@ import numpy as np
 
 from dpmpn.explain.subgraph import Node, Subgraph
 from dpmpn.render.colours import gained
-from dpmpn.render.markup import broken, text_width
-from dpmpn.render.shapes import LINE_HEIGHT, Box, Bundle, Course, Disc, Label, Layout
+from dpmpn.render.markup import text_width, wrapped
+from dpmpn.render.shapes import LINE_HEIGHT, Box, Bundle, Curve, Disc, Label, Layout
 
 NODE_SIZE, EDGE_SIZE = 11.0, 9.5  # of the letters
 _NODE_WIDTH = 148.0  # the most a line of a node's label may take
@@ -26,7 +26,7 @@ _GAP = 2.0
 
 def node_lines(node: Node, bold: bool = False, most_lines: int = 3) -> tuple[str, ...]:
     """A node's label in lines."""
-    return broken(node.label or node.name, _NODE_WIDTH, most_lines, NODE_SIZE, bold)
+    return wrapped(node.label or node.name, _NODE_WIDTH, most_lines, NODE_SIZE, bold)
 
 
 def edge_lines(
@@ -47,7 +47,7 @@ def edge_lines(
         return (" ".join(short if len(short) == len(named) else [*short, "…"]),)
     width = _EDGE_WIDTHS[n_lines > _FEW]
     lines = [
-        line for sign, label in named[:_MOST_RELATIONS] for line in broken(sign + label, width, 2, EDGE_SIZE)
+        line for sign, label in named[:_MOST_RELATIONS] for line in wrapped(sign + label, width, 2, EDGE_SIZE)
     ]
     left = len(named) - _MOST_RELATIONS
     return (*lines, f"and {left} more") if left > 0 else tuple(lines)
@@ -177,7 +177,7 @@ def _around(disc: Disc, width: float, height: float, field: float) -> list[tuple
 
 
 def place_edge_labels(
-    texts: Mapping[int, tuple[str, ...]], lines: Sequence[Bundle], courses: Sequence[Course], placer: Placer
+    texts: Mapping[int, tuple[str, ...]], lines: Sequence[Bundle], courses: Sequence[Curve], placer: Placer
 ) -> dict[int, Label]:
     """Labels on their lines, as near to the middle as there is room; above those that lead back to their node."""
     labels: dict[int, Label] = {}

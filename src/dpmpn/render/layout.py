@@ -81,7 +81,7 @@ def lay_out_full(
         node.name: (disc.x * width / small.width, disc.y)
         for node, disc in zip(pruned.nodes, small.discs.values(), strict=True)
     }
-    shown = _shown(full, known)
+    shown = _drawn_nodes(full, known)
     nodes = [full.nodes[at] for at in shown]
     ends, flows = _exchanges(full, shown)
     crowd = Crowd(
@@ -100,7 +100,7 @@ def lay_out_full(
     return Layout(width, height, _discs(shown, places, crowd.radii), at_head, at_answer, most)
 
 
-def _shown(full: Subgraph, known: Mapping[str, object]) -> list[int]:
+def _drawn_nodes(full: Subgraph, known: Mapping[str, object]) -> list[int]:
     """Indices of the nodes that are drawn: the known ones and the strongest others."""
     others = [at for at, node in enumerate(full.nodes) if node.name not in known]
     if len(others) > MOST_OTHERS:

@@ -125,7 +125,9 @@ def _character_width(character: str) -> float:
     return 0.85
 
 
-def broken(text: str, most_width: float, most_lines: int, size: float, bold: bool = False) -> tuple[str, ...]:
+def wrapped(
+    text: str, most_width: float, most_lines: int, size: float, bold: bool = False
+) -> tuple[str, ...]:
     """The lines of a text, none wider than given; nothing is dropped unless it needs too many, then its middle is."""
     text = readable(text)
     if len(text) <= _LONGEST:

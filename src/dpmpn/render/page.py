@@ -55,7 +55,7 @@ def draw_page(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) 
     """The explanation as the text of an HTML file; with `why_not` it says where others lost their attention."""
     explanation = _with_display_names(explanation)
     css, script = (
-        Markup(_part(f"player.{suffix}") + _part(f"page.{suffix}"))  # files of this package
+        Markup(_page_file(f"player.{suffix}") + _page_file(f"page.{suffix}"))  # files of this package
         for suffix in ("css", "js")
     )
     html, data = _fragment(explanation, why_not, with_full=True)
@@ -124,7 +124,7 @@ def _fragment(
         colours=colours,
         answer=explanation.answer,
         kept_share=explanation.kept_share,
-        paths=[(group.share, _facts(pruned, group)) for group in groups if explanation.key_facts],
+        paths=[(group.share, _group_facts(pruned, group)) for group in groups if explanation.key_facts],
         why_not=[(why.label, why_not_text(why)) for why in why_not],
         steps=steps,
         nodes=sorted(pruned.nodes, key=lambda node: -max(node.attention)),
@@ -181,7 +181,7 @@ def _short(amounts: tuple[float, ...]) -> list[float]:
     return [float(f"{amount:.5g}") if amount >= 5e-5 else 0 for amount in amounts]
 
 
-def _facts(pruned: Subgraph, group: PathGroup) -> list[tuple[str, str, str, bool]]:
+def _group_facts(pruned: Subgraph, group: PathGroup) -> list[tuple[str, str, str, bool]]:
     """The labels of a group's facts; one that holds both ways is written once, and that is said."""
     entities = {node.name: node.label for node in pruned.nodes}
     relations = {edge.relation: edge.relation_label for edge in pruned.edges}
@@ -235,7 +235,7 @@ def _templates() -> Environment:
     )
     templates.filters |= {
         "counted": counted,
-        "name": _name,
+        "name": _name_html,
         "percent": percent,
         "plain": plain,
         "short": lambda number: f"{number:g}",
@@ -251,13 +251,13 @@ def _templates() -> Environment:
     return templates
 
 
-def _name(name: str) -> Markup:
+def _name_html(name: str) -> Markup:
     """A name; a long one may be broken where its parts meet."""
     parts = re.split(r"(?<=[^_/][_/])(?=[^_/])|(?=\.\D)", plain(name))
     return Markup("<bdi>{}</bdi>").format(Markup("<wbr>").join(parts))
 
 
-def _part(name: str) -> str:
+def _page_file(name: str) -> str:
     """A file that pages are made of."""
     return (files("dpmpn.render") / "page" / name).read_text(encoding="utf-8")
 

@@ -24,7 +24,7 @@ from dpmpn.render.shapes import (
     LINE_HEIGHT,
     Box,
     Bundle,
-    Course,
+    Curve,
     Label,
     Layout,
     arrow,
@@ -84,13 +84,13 @@ def draw_subgraph(
     texts = {at: edge_lines(lines[at], len(lines), keys, arrow_signs(lines[at], layout)) for at in labelled}
     edge_labels = place_edge_labels(texts, lines, courses, placer)
     drawn = [
-        _line(subgraph, line, curve, part, stands_out.has(line))
+        _draw_line(subgraph, line, curve, part, stands_out.has(line))
         for line, curve, part in zip(lines, courses, parts_of_heaviest.tolist(), strict=True)
     ]
     colours = FAINT_TEXT, TEXT
     parts = [
         *reversed(drawn),  # the heaviest on top
-        *_discs(subgraph, layout, strong),
+        *_draw_discs(subgraph, layout, strong),
         *(
             element("g", _on_ground(label, FAINT_TEXT), class_="edge-label", data_edges=_indices(lines[at]))
             for at, label in edge_labels.items()
@@ -141,7 +141,7 @@ def _on_ground(label: Label, colour: str) -> str:
     return "".join(grounds) + label_text(label, colour)
 
 
-def _line(subgraph: Subgraph, line: Bundle, curve: Course, part: float, is_strong: bool) -> str:
+def _draw_line(subgraph: Subgraph, line: Bundle, curve: Curve, part: float, is_strong: bool) -> str:
     """A line with arrows in the direction of its facts."""
     width = 0.8 + 3.6 * part**0.5
     colour = LINE if is_strong else FAINT_LINE
@@ -169,14 +169,14 @@ def _fact_title(subgraph: Subgraph, edge: Edge) -> str:
     return f"{head.label or head.name} · {edge.relation_label} · {tail.label or tail.name}"
 
 
-def _discs(subgraph: Subgraph, layout: Layout, strong: Sequence[bool]) -> list[str]:
+def _draw_discs(subgraph: Subgraph, layout: Layout, strong: Sequence[bool]) -> list[str]:
     """The discs, the largest last."""
     strength = strengths(subgraph, (layout.head, layout.answer), layout.most_attention)
     order = sorted(layout.discs, key=lambda at: (strong[at], layout.discs[at].radius, at))
-    return [_disc(subgraph, layout, at, strength[at]) for at in order]
+    return [_draw_disc(subgraph, layout, at, strength[at]) for at in order]
 
 
-def _disc(subgraph: Subgraph, layout: Layout, at: int, strength: float) -> str:
+def _draw_disc(subgraph: Subgraph, layout: Layout, at: int, strength: float) -> str:
     node, disc = subgraph.nodes[at], layout.discs[at]
     peak, when = gained(node)
     colour = HEAD if at == layout.head else ANSWER if at == layout.answer else node_colour(strength, when)

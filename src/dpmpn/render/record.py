@@ -38,8 +38,8 @@ def as_record(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) 
         "key_facts": [
             {**labelled_fact(graph, fact), "share": share} for fact, share in explanation.fact_shares.items()
         ],
-        "full": _subgraph(explanation.full),
-        "pruned": _subgraph(explanation.pruned),
+        "full": _subgraph_record(explanation.full),
+        "pruned": _subgraph_record(explanation.pruned),
     }
     if why_not:
         record["why_not"] = [why_not_record(reason) for reason in why_not]
@@ -59,7 +59,7 @@ def schema() -> dict[str, Any]:
 
 def json_text(record: dict[str, Any]) -> str:
     """A record as JSON, one line for each path, fact, node and edge: a person can read it, and `diff` can, too."""
-    return f"{{\n{_members(record, '  ')}\n}}\n"
+    return f"{{\n{_json_members(record, '  ')}\n}}\n"
 
 
 def labelled_fact(graph: KnowledgeGraph, fact: Edge) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def labelled_walk(graph: KnowledgeGraph, walk: Walk) -> list[dict[str, Any]]:
     return [{**labelled_fact(graph, fact), "inverse": fact[0] != edge[0]} for fact, edge in facts]
 
 
-def _subgraph(subgraph: Subgraph) -> dict[str, Any]:
+def _subgraph_record(subgraph: Subgraph) -> dict[str, Any]:
     nodes = subgraph.nodes
     return {
         "nodes": [node._asdict() for node in nodes],
@@ -93,15 +93,17 @@ def _subgraph(subgraph: Subgraph) -> dict[str, Any]:
     }
 
 
-def _members(record: dict[str, Any], indent: str) -> str:
-    return ",\n".join(f"{indent}{_compact(key)}: {_value(value, indent)}" for key, value in record.items())
+def _json_members(record: dict[str, Any], indent: str) -> str:
+    return ",\n".join(
+        f"{indent}{_compact(key)}: {_json_value(value, indent)}" for key, value in record.items()
+    )
 
 
-def _value(value: Any, indent: str) -> str:
+def _json_value(value: Any, indent: str) -> str:
     """A list of objects, or an object that holds some, over several lines; all else on one."""
     deeper = indent + "  "
     if isinstance(value, dict) and any(_is_list_of_objects(each) for each in value.values()):
-        return f"{{\n{_members(value, deeper)}\n{indent}}}"
+        return f"{{\n{_json_members(value, deeper)}\n{indent}}}"
     if _is_list_of_objects(value):
         return "[\n" + ",\n".join(deeper + _compact(each) for each in value) + f"\n{indent}]"
     return _compact(value)

@@ -129,7 +129,7 @@ def _bundle(
 
 
 @dataclass(frozen=True)
-class Course:
+class Curve:
     """A curve from disc to disc with one control point."""
 
     start: tuple[float, float]
@@ -149,7 +149,7 @@ class Course:
         return np.asarray(a * np.array(self.start) + b * np.array(self.control) + c * np.array(self.end))
 
 
-def course(bundle: Bundle, layout: Layout, avoided: Sequence[bool]) -> Course:
+def course(bundle: Bundle, layout: Layout, avoided: Sequence[bool]) -> Curve:
     """The least bent course that goes through the fewest other nodes, of those that are to be avoided."""
     source, target = layout.discs[bundle.source], layout.discs[bundle.target]
     if bundle.is_loop:
@@ -184,7 +184,7 @@ def arrow_signs(bundle: Bundle, layout: Layout) -> tuple[str, str]:
     return ("↓", "↑") if dy >= 0 else ("↑", "↓")
 
 
-def arrow(course: Course, at_end: bool, size: float) -> list[tuple[float, float]]:
+def arrow(course: Curve, at_end: bool, size: float) -> list[tuple[float, float]]:
     """The corners of an arrow head at an end of a course."""
     tip = course.end if at_end else course.start
     back = course.control if course.control != tip else (course.start if at_end else course.end)
@@ -196,10 +196,10 @@ def arrow(course: Course, at_end: bool, size: float) -> list[tuple[float, float]
     return [tip, (foot[0] - dy * half, foot[1] + dx * half), (foot[0] + dy * half, foot[1] - dx * half)]
 
 
-def _bent(source: Disc, target: Disc, bend: float) -> Course:
+def _bent(source: Disc, target: Disc, bend: float) -> Curve:
     dx, dy = target.x - source.x, target.y - source.y
     control = (source.x + target.x) / 2 - dy * bend, (source.y + target.y) / 2 + dx * bend
-    return Course(_rim(source, control), control, _rim(target, control))
+    return Curve(_rim(source, control), control, _rim(target, control))
 
 
 def _rim(disc: Disc, towards: tuple[float, float]) -> tuple[float, float]:
@@ -210,20 +210,20 @@ def _rim(disc: Disc, towards: tuple[float, float]) -> tuple[float, float]:
     return disc.x + dx / length * reach, disc.y + dy / length * reach
 
 
-def _loop(disc: Disc) -> Course:
+def _loop(disc: Disc) -> Curve:
     """Above the disc, as high as the layout left room for it and half of a heavy line."""
     left, right = disc.x - disc.radius * 0.6, disc.x + disc.radius * 0.6
     foot, top = disc.y - disc.radius * 0.9, disc.y - disc.radius - LOOP_ROOM + 3
-    return Course((left, foot), (disc.x, 2 * top - foot), (right, foot))
+    return Curve((left, foot), (disc.x, 2 * top - foot), (right, foot))
 
 
-def _hits(curve: Course, others: np.ndarray) -> float:
+def _hits(curve: Curve, others: np.ndarray) -> float:
     """How many other discs a curve touches; small ones count less."""
     away = curve.points()[:, None] - others[None, :, :2]
     touched = (np.hypot(away[..., 0], away[..., 1]) < others[:, 2] + 2).any(0)
     return float((touched * np.clip(others[:, 2] / 8, 0, 1) ** 2).sum())
 
 
-def _leaves(curve: Course, layout: Layout) -> bool:
+def _leaves(curve: Curve, layout: Layout) -> bool:
     points = curve.points()
     return bool((points < 2).any() or (points > np.array([layout.width - 2, layout.height - 2])).any())

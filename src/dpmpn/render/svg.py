@@ -46,8 +46,8 @@ def draw_svg(explanation: ExplanationData) -> str:
     return compose(
         names.question(question),
         f"Answer: {names.entity(answer.answer)}, probability {probability}, rank {answer.rank:,}",
-        Half(full, _full_caption(whole, full)),
-        Half(pruned, _pruned_caption(explanation, shown, n_paths)),
+        Half(full, _caption_of_full(whole, full)),
+        Half(pruned, _caption_of_pruned(explanation, shown, n_paths)),
         [(key, relation) for relation, key in (keys or {}).items()],
     )
 
@@ -73,7 +73,7 @@ def _draw_pruned(
     return layout, draw_subgraph(shown, layout, weights, keys=keys), keys
 
 
-def _full_caption(full: Subgraph, panel: Panel) -> str:
+def _caption_of_full(full: Subgraph, panel: Panel) -> str:
     """What there is, and how much of it is drawn: the pruned part and the strongest besides."""
     n_nodes = len(panel.layout.discs)
     caption = f"full subgraph: {counted(len(full.nodes), 'node')}, {counted(len(full.edges), 'edge')}"
@@ -82,7 +82,7 @@ def _full_caption(full: Subgraph, panel: Panel) -> str:
     return caption + (f"; {panel.shown_edges:,} shown" if panel.shown_edges < len(full.edges) else "")
 
 
-def _pruned_caption(explanation: ExplanationData, shown: Subgraph, n_paths: int) -> str:
+def _caption_of_pruned(explanation: ExplanationData, shown: Subgraph, n_paths: int) -> str:
     """What there is, what part of the answer's attention its facts carried, and how much of it is drawn."""
     pruned, paths = explanation.pruned, explanation.paths
     nodes = counted(len(pruned.nodes), "node")
@@ -116,7 +116,7 @@ def strongest_part(pruned: Subgraph, paths: Sequence[Path], most_lines: int) -> 
     n_paths = 0
     for path in paths:
         more = facts | set(path.facts)
-        if facts and len(_lines(more)) > most_lines:
+        if facts and len(_pairs(more)) > most_lines:
             break
         facts, n_paths = more, n_paths + 1
     if n_paths == len(paths):
@@ -132,7 +132,7 @@ def strongest_part(pruned: Subgraph, paths: Sequence[Path], most_lines: int) -> 
     return Subgraph(tuple(pruned.nodes[at] for at in kept), tuple(edges)), n_paths
 
 
-def _lines(facts: set[Fact]) -> set[frozenset[str]]:
+def _pairs(facts: set[Fact]) -> set[frozenset[str]]:
     return {frozenset((head, tail)) for head, _, tail in facts}
 
 

@@ -25,14 +25,14 @@ def explanation_text(explanation: ExplanationData) -> str:
     names = DisplayNames.of(explanation.pruned, question)
     lines = [
         f"Question: {question.rendered(names.exact(question.head), names.relation(question.relation))}",
-        *_answer(explanation, names),
+        *_answer_lines(explanation, names),
         "",
-        *_carried(explanation, names),
+        *_path_lines(explanation, names),
         "",
         f"Query: ({', '.join(names.exact_fact(query[::-1] if question.inverse else query))})",
         "",
-        _key_edges_of(explanation),
-        *_key_edges(explanation, names),
+        _key_edges_heading(explanation),
+        *_key_edge_lines(explanation, names),
     ]
     return "\n".join(lines)
 
@@ -43,7 +43,7 @@ def full_text(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) 
     return "\n\n".join([explanation_text(explanation), *reasons]) + "\n"
 
 
-def _answer(explanation: ExplanationData, names: DisplayNames) -> list[str]:
+def _answer_lines(explanation: ExplanationData, names: DisplayNames) -> list[str]:
     answer = explanation.answer
     rank = "the first answer" if answer.rank == 1 else f"answer number {answer.rank:,}"
     sure = probability_shown(answer.probability)
@@ -52,7 +52,7 @@ def _answer(explanation: ExplanationData, names: DisplayNames) -> list[str]:
     lines = [f"Answer: {names.exact(answer.answer)}, {rank}, with probability {sure}."]
     if explanation.prior is not None:
         lines.append(f"Before any step, without any path, it had {probability_shown(explanation.prior)}.")
-    lines.append(_stated(answer.known, answer.held_out))
+    lines.append(_stated_line(answer.known, answer.held_out))
     if answer.through_unseen > 0:
         part = percent(answer.through_unseen)
         lines.append(
@@ -61,7 +61,7 @@ def _answer(explanation: ExplanationData, names: DisplayNames) -> list[str]:
     return lines
 
 
-def _stated(known: bool, held_out: str) -> str:
+def _stated_line(known: bool, held_out: str) -> str:
     if known:
         return "The graph states this fact already."
     if held_out:
@@ -70,7 +70,7 @@ def _stated(known: bool, held_out: str) -> str:
     return "Nothing states this fact: neither the graph nor the facts held out from it."
 
 
-def _carried(explanation: ExplanationData, names: DisplayNames) -> list[str]:
+def _path_lines(explanation: ExplanationData, names: DisplayNames) -> list[str]:
     """The strongest paths as sentences, and what they brought together."""
     head, answer = explanation.question.head, explanation.answer.answer
     steps = counted(explanation.n_steps, "step")
@@ -112,14 +112,14 @@ def _first_few(texts: list[str]) -> str:
     return listed([*texts[:_SHOWN_RELATIONS], f"{more} more"] if more > 0 else texts)
 
 
-def _key_edges_of(explanation: ExplanationData) -> str:
+def _key_edges_heading(explanation: ExplanationData) -> str:
     """The heading: shares of key edges are of what the explanation's paths brought, not of all paths."""
     count, brought = len(explanation.paths), percent(min(explanation.kept_share, 1.0))
     paths = "the strongest path" if count == 1 else f"the {count} strongest paths"
     return f"Selected key edges, of {paths}, which brought {brought}:"
 
 
-def _key_edges(explanation: ExplanationData, names: DisplayNames) -> list[str]:
+def _key_edge_lines(explanation: ExplanationData, names: DisplayNames) -> list[str]:
     key_facts = explanation.key_facts
     if not key_facts:
         return ["  none: this attention never left the head"]
@@ -169,10 +169,10 @@ def step_texts(explanation: ExplanationData) -> list[str]:
     """A few sentences for each time t = 0 ... T."""
     head = plain(explanation.question.head_label)
     start = f"Start: all of the attention is at {head}, which the question is about."
-    return [start, *(_step(explanation, t) for t in range(1, explanation.n_steps + 1))]
+    return [start, *(_step_text(explanation, t) for t in range(1, explanation.n_steps + 1))]
 
 
-def _step(explanation: ExplanationData, t: int) -> str:
+def _step_text(explanation: ExplanationData, t: int) -> str:
     full, last = explanation.full, explanation.n_steps
     answer = next(node for node in full.nodes if node.name == explanation.answer.answer)
     sentences = [f"Step {t}{', the last' if t == last else ''}: {_where(full.nodes, answer, t)}."]

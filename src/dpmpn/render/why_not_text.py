@@ -101,7 +101,7 @@ def _not_attended_from(why: WhyNotData) -> list[str]:
             f"{probability_shown(node.attention)} after step {node.step}, {_rank(node)}, but step {why.step} did not "
             "go on from it.",
         ]
-    return [*sentences, _kept(why, f"goes on from {_nodes(why.limit)}"), *_late(why)]
+    return [*sentences, _preferred(why, f"goes on from {_nodes(why.limit)}"), *_late(why)]
 
 
 def _not_attended_to(why: WhyNotData) -> list[str]:
@@ -115,10 +115,10 @@ def _not_attended_to(why: WhyNotData) -> list[str]:
             f"Of what came near it early enough, {node.label} ({counted(node.distance, 'fact')} from it) {got}, but "
             "was not kept.",
         ]
-    return [*sentences, _kept(why, f"keeps {_nodes(why.limit)}"), *_late(why)]
+    return [*sentences, _preferred(why, f"keeps {_nodes(why.limit)}"), *_late(why)]
 
 
-def _kept(why: WhyNotData, keeps: str) -> str:
+def _preferred(why: WhyNotData, keeps: str) -> str:
     """What the limit preferred."""
     from dpmpn.engine.frontier import ATTENTION_FLOOR  # imports torch
 
