@@ -99,16 +99,12 @@ def _facts(paths: Sequence[Path] | None) -> "pl.DataFrame":
     """The facts of files of any format that can be imported."""
     import polars as pl
 
-    from dpmpn.data.sources.base import COLUMNS, FACTS, ReadOptions
-    from dpmpn.data.sources.formats import open_source
+    from dpmpn.data.sources.formats import facts_of
 
-    frames = [pl.DataFrame(schema=FACTS)]
     try:
-        for path in paths or ():
-            frames += [frame.select(COLUMNS) for frame in open_source(str(path), ReadOptions()).batches()]
+        return pl.concat([facts_of(()), *map(facts_of, paths or ())])
     except DataError as error:
         raise DataError(_without_options(str(error))) from error
-    return pl.concat(frames)
 
 
 def _without_options(message: str) -> str:

@@ -130,7 +130,7 @@ def command(
     options = ReadOptions(
         format=format,
         columns=_three(columns),
-        separator=_unescaped(separator),
+        separator=separator,
         header=header,
         time_column=time_column,
         query=_query_text(query),
@@ -194,10 +194,6 @@ def _three(columns: str | None) -> tuple[str, str, str] | None:
             f"--columns '{columns}' must name three columns, such as subject,predicate,object or 1,2,3"
         )
     return parts[0], parts[1], parts[2]
-
-
-def _unescaped(separator: str | None) -> str | None:
-    return {"\\t": "\t", "tab": "\t", "space": " "}.get(separator, separator) if separator else None
 
 
 def _query_text(query: str | None) -> str | None:

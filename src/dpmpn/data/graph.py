@@ -166,6 +166,10 @@ class KnowledgeGraph:
         degrees: int | np.ndarray = self.offsets[np.add(entity, 1)] - self.offsets[entity]
         return degrees
 
+    def all_heads(self) -> np.ndarray:
+        """Head of every edge, in their order: int32, n_edges."""
+        return np.repeat(np.arange(self.n_entities, dtype=np.int32), np.diff(self.offsets))
+
     def edge_heads(self, edge_ids: np.ndarray) -> np.ndarray:
         """Head of each edge."""
         return np.searchsorted(self.offsets, edge_ids, side="right") - 1

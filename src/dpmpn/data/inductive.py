@@ -232,7 +232,7 @@ def with_relations_of(dataset: Dataset, known: KnowledgeGraph) -> Dataset:
     ids = _relation_ids(dataset, known)  # of the file's relations
     inverses = known.inverse[ids]
     both = np.concatenate([ids, inverses])[: graph.n_relations]  # of added inverses, too, where there are any
-    heads = np.repeat(np.arange(graph.n_entities), np.diff(graph.offsets))
+    heads = graph.all_heads()
     stated = graph.relations < graph.n_forward  # the rest are added inverses
     heads, relations, tails = heads[stated], graph.relations[stated], graph.tails[stated]
     forward = np.stack([heads, ids[relations], tails], 1)

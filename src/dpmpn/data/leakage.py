@@ -60,7 +60,7 @@ def joined_pairs(dataset: Dataset) -> float | None:
 def known_facts(graph: KnowledgeGraph) -> np.ndarray:
     """The facts of a graph in the direction of the file, inverses left out: int32, n x 3, sorted by head."""
     forward = ~graph.is_inverse[graph.relations]
-    heads = np.repeat(np.arange(graph.n_entities, dtype=np.int32), np.diff(graph.offsets))
+    heads = graph.all_heads()
     return np.stack([heads[forward], graph.relations[forward].astype(np.int32), graph.tails[forward]], 1)
 
 

@@ -142,7 +142,7 @@ def both_directions(graph: KnowledgeGraph) -> tuple[np.ndarray, np.ndarray]:
     """Offsets and neighbours of a graph whose edges lead both ways, as they are stored where inverses were added."""
     if graph.n_forward < graph.n_relations:
         return graph.offsets, graph.tails
-    heads = np.repeat(np.arange(graph.n_entities, dtype=np.int32), np.diff(graph.offsets))
+    heads = graph.all_heads()
     ends = np.concatenate([heads, graph.tails])  # 2 n_edges
     order = np.argsort(ends, kind="stable")
     offsets = np.zeros(graph.n_entities + 1, np.int64)
