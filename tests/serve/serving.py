@@ -36,7 +36,7 @@ class Server(NamedTuple):
 def serving(run_dir: Path, token: str | None = None, limits: Limits = LIMITS) -> Iterator[Server]:
     reasoner = Reasoner.load(run_dir)
     explorer = Explorer(reasoner, run_dir, limits)
-    guard = make_app(explorer, token, allowed_hosts("127.0.0.1", token is not None), limits)
+    guard = make_app(explorer, token, allowed_hosts("127.0.0.1", token is not None))
     taken, stop, started = bind("127.0.0.1", 0), threading.Event(), threading.Event()
     url = address(taken).rstrip("/")
     thread = threading.Thread(target=run, args=(guard, taken, stop.is_set, started.set), daemon=True)

@@ -40,7 +40,7 @@ class Explorer:
     """A model and all that answers requests about it."""
 
     def __init__(self, reasoner: Reasoner, run_dir: Path, limits: Limits = LIMITS) -> None:
-        self.reasoner, self.metrics = reasoner, Metrics()
+        self.reasoner, self.limits, self.metrics = reasoner, limits, Metrics()
         self.info = model_info(reasoner, run_dir, limits)
         reasoner.known.index()  # once, for all questions
         _warm_up(reasoner)
@@ -78,10 +78,7 @@ def _warm_up(reasoner: Reasoner) -> None:
 
 
 def make_app(
-    explorer: Explorer,
-    token: str | None = None,
-    is_meant: Callable[[str], bool] = lambda _: True,
-    limits: Limits = LIMITS,
+    explorer: Explorer, token: str | None = None, is_meant: Callable[[str], bool] = lambda _: True
 ) -> Guard:
     """The application that serves a model; it closes the explorer when it ends."""
 
@@ -105,7 +102,7 @@ def make_app(
     _add_lookups(app, explorer)
     _add_questions(app, explorer)
     _add_explanations(app, explorer)
-    guard = Guard(app, explorer.metrics, set(), token, is_meant, limits)
+    guard = Guard(app, explorer.metrics, set(), token, is_meant, explorer.limits)
     _add_health(app, explorer, guard)
     add_page(app)
     _describe(app, has_token=token is not None)
