@@ -12,15 +12,17 @@ from dpmpn.engine.engine import Engine
 from dpmpn.engine.settings import Horizon, RunConfig
 from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.expansion import (
+    SAMPLING,
     Neighbours,
     expansion_bound,
     expansion_probability,
+    horizons,
+    increment_bound,
     sampled_steps,
     subgraph_sizes,
     traced_steps,
 )
-from dpmpn.lab.reproduce.growth import GROWTH, SAMPLING, horizons, increment_bound
-from dpmpn.lab.reproduce.growth_shown import broken
+from dpmpn.lab.reproduce.growth import GROWTH, broken
 from dpmpn.lab.reproduce.workshop import Workshop
 from dpmpn.models import build_model
 from dpmpn.models.paper.settings import PaperSettings

@@ -6,12 +6,18 @@ from functools import partial
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.config import AskingConfig, Config, to_dict, with_overrides
+from dpmpn.config import AskingConfig, Config, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.lab.figures import mean_std, table
 from dpmpn.lab.reproduce.analysis import length_note, run_label, seeds_note
 from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, Request, Result, row_of
-from dpmpn.lab.reproduce.settings import BOTH_DATASETS, config_for, planned_seconds, training_seconds
+from dpmpn.lab.reproduce.settings import (
+    BOTH_DATASETS,
+    config_for,
+    planned_seconds,
+    setting,
+    training_seconds,
+)
 from dpmpn.lab.reproduce.strong import model_label
 
 if TYPE_CHECKING:
@@ -20,10 +26,11 @@ if TYPE_CHECKING:
 WHOLE = "whole"
 _N1, _ASK_N1 = "max_attending_from_per_step", "ask_attending_from_per_step"
 _N3, _ASK_N3, _EVERYONE = "max_attending_to_per_step", "ask_attending_to_per_step", 100_000
-_TRAINED = {_ASK_N1: _N1, _ASK_N3: _N3}
 _AVERAGE = 0.998  # of weights, where the whole model has none
-_JOINT, _PER_RELATION, _DROPPED = 8, 10, 0.3  # where the whole model has none
 _ASKED = 1_500  # validation facts: what to keep of a model is not chosen on test facts
+
+Settings = Callable[[Config], dict[str, Any]]
+"""What becomes of the whole model's settings."""
 
 
 @dataclass(frozen=True)
@@ -32,31 +39,34 @@ class Change:
 
     name: str
     reason: str
-    settings: Callable[[Config], dict[str, Any]]  # what becomes of the whole model's
+    settings: Settings
     kind: str = "strong"  # the model whose settings are changed
     is_trained: bool = True  # or the whole model's weights, asked in another way
 
 
-def _half(key: str, section: str = "model") -> Callable[[Config], dict[str, Any]]:
-    return lambda whole: {key: max(1, getattr(getattr(whole, section), key) // 2)}
+def _fixed(**settings: Any) -> Settings:
+    return lambda _: settings
 
 
-def _double(key: str, section: str = "model") -> Callable[[Config], dict[str, Any]]:
-    return lambda whole: {key: 2 * getattr(getattr(whole, section), key)}
+def _switched(key: str, off: Any, on: Any) -> Settings:
+    """On where the whole model has it off, else off."""
+    return lambda whole: {key: on if setting(whole, key) == off else off}
 
 
-def _steps(more: int) -> Callable[[Config], dict[str, Any]]:
-    return lambda whole: {"n_steps_in_agnn": max(1, whole.model.n_steps_in_agnn + more)}
+def _scaled(key: str, factor: float) -> Settings:
+    return lambda whole: {key: max(1, int(factor * setting(whole, key)))}
 
 
-def _in_training(
-    change: Callable[[Config], dict[str, Any]], asking: str
-) -> Callable[[Config], dict[str, Any]]:
+def _in_training(key: str, factor: float, asking: str) -> Settings:
     """A horizon of training alone: asking stays as it is, also where it followed from the training."""
     return lambda whole: {
-        **change(whole),
-        **({} if getattr(whole.asking, asking) else {asking: getattr(whole.horizon, _TRAINED[asking])}),
+        **_scaled(key, factor)(whole),
+        **({} if setting(whole, asking) else {asking: setting(whole, key)}),
     }
+
+
+def _steps(more: int) -> Settings:
+    return lambda whole: {"n_steps_in_agnn": max(1, setting(whole, "n_steps_in_agnn") + more)}
 
 
 def _as_trained(whole: Config) -> dict[str, Any]:
@@ -64,105 +74,95 @@ def _as_trained(whole: Config) -> dict[str, Any]:
     return {key: None for key in set_apart or [_ASK_N1]}
 
 
-def _other_schedule(whole: Config) -> dict[str, Any]:
-    return {"schedule": "constant" if whole.training.schedule == "linear" else "linear"}
-
-
 def _trained_alike(whole: Config) -> dict[str, Any]:
-    return {"schedule": "linear", "weight_average": whole.training.weight_average or _AVERAGE}
+    return {"schedule": "linear", "weight_average": setting(whole, "weight_average") or _AVERAGE}
 
 
-def _other_map(relation_vectors: str) -> str:
-    return "turned" if relation_vectors == "each_step" else "each_step"
+def _with_its_rate(whole: Config) -> dict[str, Any]:
+    return {**_trained_alike(whole), "learning_rate": setting(whole, "learning_rate")}
 
 
 CHANGES = (
     Change(
         "one-map",
         "does each relation need a map of the relation asked for each step, or one for all?",
-        lambda whole: {"relation_vectors": _other_map(to_dict(whole)["model"]["relation_vectors"])},
+        _switched("relation_vectors", "each_step", "turned"),
     ),
     Change(
         "shared-relations",
         "does each pair of a relation and the relation asked need parameters of its own?",
-        lambda _: {"relation_vectors": "query"},
+        _fixed(relation_vectors="query"),
     ),
     Change(
         "plain-relations",
         "does it matter that a message depends on the relation asked?",
-        lambda _: {"relation_vectors": "plain"},
+        _fixed(relation_vectors="plain"),
     ),
     Change(
         "prior-profiles",
         "should states begin with the relations that an entity has, or only its probability?",
-        lambda _: {"profiles": "prior"},
+        _fixed(profiles="prior"),
     ),
     Change(
         "no-profiles",
         "how much do the relations that an entity has tell, wherever it is?",
-        lambda _: {"profiles": "off"},
+        _fixed(profiles="off"),
     ),
     Change(
         "node-gates",
         "does attention that flows along edges differ from attention of nodes?",
-        lambda _: {"gates": "nodes"},
+        _fixed(gates="nodes"),
     ),
-    Change(
-        "no-gates",
-        "is attention part of the reasoning, or only of the pruning?",
-        lambda _: {"gates": "off"},
-    ),
+    Change("no-gates", "is attention part of the reasoning, or only of the pruning?", _fixed(gates="off")),
     Change(
         "weight-average",
         "is an average of the weights better than the last ones?",
-        lambda whole: {"weight_average": 0.0 if whole.training.weight_average else _AVERAGE},
+        _switched("weight_average", 0.0, _AVERAGE),
     ),
-    Change("schedule", "does a learning rate that falls help?", _other_schedule),
+    Change("schedule", "does a learning rate that falls help?", _switched("schedule", "constant", "linear")),
     Change(
         "joint-targets",
         "are answers of a question better learnt together or one by one?",
-        lambda whole: {"joint_targets": 1 if whole.training.joint_targets > 1 else _JOINT},
+        _switched("joint_targets", 1, 8),
     ),
     Change(
         "per-relation",
         "should a busy node's edges be drawn evenly, or some of each relation?",
-        lambda whole: {
-            "max_sampling_per_relation": None if whole.horizon.max_sampling_per_relation else _PER_RELATION
-        },
+        _switched("max_sampling_per_relation", None, 10),
     ),
     Change(
         "fewer-attended",
         "do so many nodes need messages in a step of training?",
-        _in_training(lambda whole: {_N3: max(1, whole.horizon.max_attending_to_per_step // 4)}, _ASK_N3),
+        _in_training(_N3, 1 / 4, _ASK_N3),
     ),
     Change(
         "all-attended",
         "are those that most attention flows to enough, or should every node that is led to get messages?",
-        lambda _: {_N3: _EVERYONE, _ASK_N3: _EVERYONE},
+        _fixed(**{_N3: _EVERYONE, _ASK_N3: _EVERYONE}),
     ),
     Change(
         "joined",
         "are facts worth learning whose entities another fact joins, or are they easy?",
-        lambda whole: {"joined_share": 1.0 if whole.training.joined_share < 1 else 0.1},
+        _switched("joined_share", 1.0, 0.1),
     ),
     Change(
         "dropout",
         "does it help to hide up to 30 % of all facts from a batch?",
-        lambda whole: {"fact_dropout": 0.0 if whole.training.fact_dropout else _DROPPED},
+        _switched("fact_dropout", 0.0, 0.3),
     ),
-    Change("half-dims", "are states larger than they need be?", _half("n_dims")),
-    Change("double-dims", "are states too small?", _double("n_dims")),
+    Change("half-dims", "are states larger than they need be?", _scaled("n_dims", 1 / 2)),
+    Change("double-dims", "are states too small?", _scaled("n_dims", 2)),
     Change("fewer-steps", "do answers lie nearer than the steps reach?", _steps(-2)),
     Change("more-steps", "do answers lie further than the steps reach?", _steps(2)),
     Change(
         "half-n1",
         "does training need to look at so much? Asked as the whole model is",
-        _in_training(_half(_N1, "horizon"), _ASK_N1),
+        _in_training(_N1, 1 / 2, _ASK_N1),
     ),
     Change(
         "double-n1",
         "does training see too little? Asked as the whole model is",
-        _in_training(_double(_N1, "horizon"), _ASK_N1),
+        _in_training(_N1, 2, _ASK_N1),
     ),
     Change(
         "asked-as-trained",
@@ -170,7 +170,7 @@ CHANGES = (
         _as_trained,
         is_trained=False,
     ),
-    Change("paper", "control: the paper's model as it is", lambda _: {}, kind="paper"),
+    Change("paper", "control: the paper's model as it is", _fixed(), kind="paper"),
     Change(
         "paper-schedule",
         "control: the paper's model, trained as the stronger one but for the learning rate",
@@ -180,11 +180,11 @@ CHANGES = (
     Change(
         "paper-schedule-rate",
         "control: the same with the stronger model's learning rate",
-        lambda whole: {**_trained_alike(whole), "learning_rate": whole.training.learning_rate},
+        _with_its_rate,
         kind="paper",
     ),
 )
-_ALL = Change(WHOLE, "what the others are compared with", lambda _: {})
+_ALL = Change(WHOLE, "what the others are compared with", _fixed())
 
 
 def chosen(request: Request) -> list[Change]:

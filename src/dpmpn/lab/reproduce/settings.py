@@ -8,7 +8,7 @@ over would not be compared with one that uses them.
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.config import Config, with_overrides
+from dpmpn.config import Config, to_dict, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.importer import load_dataset
 from dpmpn.suitable_config import suitable_config
@@ -67,6 +67,11 @@ def config_for(
     if request.epochs is not None:
         config = with_overrides(config, {"n_epochs": request.epochs})
     return with_overrides(config, {"seed": seed, **settings})
+
+
+def setting(config: Config, key: str) -> Any:
+    """The value of a setting by its key alone."""
+    return next(section[key] for section in to_dict(config).values() if key in section)
 
 
 def filled(config: Config, seconds: float, rate: float, n_epoch: int, n_valid: int) -> Config:

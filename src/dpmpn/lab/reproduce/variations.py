@@ -6,7 +6,7 @@ from functools import partial
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from dpmpn.config import AskingConfig, Config, to_dict, with_overrides
+from dpmpn.config import AskingConfig, Config, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.lab.figures import COLOURS, new_figure, table
 from dpmpn.lab.reproduce.analysis import (
@@ -20,7 +20,7 @@ from dpmpn.lab.reproduce.analysis import (
     training_note,
 )
 from dpmpn.lab.reproduce.exhibit import METRICS, Exhibit, Piece, Request, Result, row_of
-from dpmpn.lab.reproduce.settings import BOTH_DATASETS, config_for, piece_seconds
+from dpmpn.lab.reproduce.settings import BOTH_DATASETS, config_for, piece_seconds, setting
 from dpmpn.wording import listed, percentage
 
 if TYPE_CHECKING:
@@ -88,11 +88,6 @@ def described(variation: Variation, standard: Config, keys: Iterable[str]) -> di
     """Which setting a piece varies, and the values of those that are varied somewhere."""
     config = with_overrides(standard, variation.changes)
     return {"varied": variation.varied, "settings": {key: setting(config, key) for key in keys}}
-
-
-def setting(config: Config, key: str) -> int:
-    """The value of a setting by its key alone."""
-    return int(next(section[key] for section in to_dict(config).values() if key in section))
 
 
 def by_value(results: Sequence[Result], key: str) -> dict[int, list[Result]]:
