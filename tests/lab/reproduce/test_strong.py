@@ -43,7 +43,7 @@ def test_each_model_is_trained_with_settings_of_its_own(exhibit):
         RunFolder.open(exhibit.folder / "runs" / label).config
         for label in ("countries-seed0", "countries-seed0-strong")
     )
-    assert (paper.model.model, strong.model.model) == ("paper", "strong")
+    assert (paper.model.name, strong.model.name) == ("paper", "strong")
     assert paper.training.n_epochs == strong.training.n_epochs == 0.3
 
 

@@ -29,7 +29,6 @@ LIMITS = {
 """The limits of a horizon, and what the paper calls them."""
 _QUICK = {
     "n_dims": 16,
-    "n_dims_att": 8,
     "n_steps_in_agnn": 4,
     "n_epochs": 0.3,
     "validation_queries": 100,
@@ -37,6 +36,7 @@ _QUICK = {
     "max_sampling_per_node": 20,
     "max_attending_to_per_step": 40,
 }
+_QUICK_OF = {"paper": {"n_dims_att": 8}}
 # Training queries a second on two cores with the paper's settings (`dpmpn bench`, and the runs in benchmarks/results).
 _RATES = {"WN18RR": 200, "WN18": 150, "FB15K-237": 110, "FB15K": 100, "YAGO3-10": 80, QUICK_DATASET: 800}
 # Of graphs without a preset, a guess: only the time that is said beforehand depends on it.
@@ -63,7 +63,7 @@ def config_for(
     """
     config, _ = suitable_config(dataset, kind)
     if request.quick:
-        config = with_overrides(config, _QUICK)
+        config = with_overrides(config, _QUICK | _QUICK_OF.get(kind, {}))
     if request.epochs is not None:
         config = with_overrides(config, {"n_epochs": request.epochs})
     return with_overrides(config, {"seed": seed, **settings})

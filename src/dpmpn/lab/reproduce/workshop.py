@@ -178,7 +178,7 @@ def _other_setting(before: Config, wanted: Config) -> str:
     """The first setting that makes another model, in words; limits of the training and the machine do not."""
     for section, settings in to_dict(before).items():
         for key, value in settings.items():
-            now = to_dict(wanted)[section][key]
+            now = to_dict(wanted)[section].get(key)
             if value != now and key not in _LENGTH and (section != "run" or key == "seed"):
                 return f"{key} = {value} instead of {now}"
     return ""
