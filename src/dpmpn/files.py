@@ -1,4 +1,7 @@
-"""Files and folders that are there whole or not at all: written beside, synced to the disk, then renamed."""
+"""Files and folders that are there whole or not at all: written beside, synced to the disk, then renamed.
+
+And folders that one process at a time writes in.
+"""
 
 import errno
 import glob
@@ -17,6 +20,8 @@ from typing import Any
 from dpmpn.errors import DpmpnError, RunError
 
 TEMPORARY_SUFFIX = ".partial"
+LOCK = ".lock"
+"""Stays in the folder: to remove it would let two processes lock two files of that name."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MAX_JSON_BYTES = 1 << 26  # manifests are small; what is larger is not one
 
@@ -216,3 +221,38 @@ def _alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+@contextmanager
+def holding(folder: Path) -> Iterator[None]:
+    """Keep other processes from writing in a folder; those that only read are not held up.
+
+    The kernel frees the folder when this process ends, however it ends.
+    """
+    from filelock import FileLock, Timeout
+
+    path = folder / LOCK
+    lock = FileLock(path, blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise RunError(
+            f"{folder} is in use by another process{_holder(path)}; wait for it or choose another --out"
+        ) from None
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}; choose another --out") from error
+    try:
+        with suppress(OSError):  # who holds it is only for the message above
+            path.write_text(f"{os.getpid()} {socket.gethostname()}\n", "utf-8")
+        yield
+    finally:
+        lock.release()
+
+
+def _holder(path: Path) -> str:
+    """Who wrote the lock file last, as far as it says."""
+    try:
+        pid, host = path.read_text("utf-8").split()
+    except (OSError, ValueError):
+        return ""
+    return f" (pid {int(pid)} on host {host:.80})" if pid.isdecimal() else ""

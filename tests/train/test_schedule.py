@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from dpmpn.train.schedule import learning_rate_factor
+from dpmpn.train.optimiser import learning_rate_factor
 
 
 def test_a_constant_rate_and_one_whose_end_is_not_known_stay():

@@ -24,8 +24,7 @@ import polars as pl
 
 from dpmpn.ask.tables import table_format, write_table
 from dpmpn.errors import RunError
-from dpmpn.files import read_json, sha256_of, sync, write_json, write_whole
-from dpmpn.train.lock import holding
+from dpmpn.files import holding, read_json, sha256_of, sync, write_json, write_whole
 
 _REQUEST, _FINISHED = "request.json", "finished.json"
 _PARTS = "[0-9]*.parquet"

@@ -20,6 +20,8 @@ from dpmpn.engine.gradients import Gradients
 from dpmpn.engine.model import Model
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7
+WARM_UP_BATCHES = 100
+LAST_FACTOR = 0.01
 AVERAGED_EVERY = 10  # steps: neighbours differ so little that averaging each would only cost time
 
 
@@ -87,9 +89,7 @@ class Adam:
         self.first = {name: torch.zeros_like(p) for name, p in model.named_parameters()}
         self.second = {name: torch.zeros_like(p) for name, p in model.named_parameters()}
         self.last_step = torch.zeros(len(model.entities) if self.by_rows else 0, dtype=torch.int64)
-        self.average: dict[
-            str, Tensor
-        ] = {}  # of recent weights, which is better than the weights of any one step
+        self.average: dict[str, Tensor] = {}  # of recent weights: better than the weights of any one step
         if config.weight_average:
             self.average = {name: p.detach().clone() for name, p in model.named_parameters()}
 
@@ -106,10 +106,8 @@ class Adam:
         self._update_entities(gradients.rows, gradients.entities, rate)
         if self.average and self.step_count % AVERAGED_EVERY == 0:
             # A short run's average must not be of the initial values.
-            kept = (
-                min(self.config.weight_average, (1 + self.step_count) / (10 + self.step_count))
-                ** AVERAGED_EVERY
-            )
+            share = min(self.config.weight_average, (1 + self.step_count) / (10 + self.step_count))
+            kept = share**AVERAGED_EVERY
             for name, average in self.average.items():
                 average.lerp_(self.model.get_parameter(name), 1 - kept)
 
@@ -190,3 +188,22 @@ class Adam:
             if name != "step_count":
                 x.copy_(tensors[name])
         self.step_count = int(tensors["step_count"])
+
+
+OPTIMISERS = {"adam": Adam}
+"""By their names in the configuration."""
+
+
+def learning_rate_factor(schedule: str, position: int, total: int | None, batch_size: int) -> float:
+    """What `learning_rate` is multiplied with for the batch at a position of a run of `total` queries.
+
+    "linear": rises over the first 100 batches (half of a run that has fewer than 200), then falls evenly to 1 % at
+    the end. A run whose end is not known has nothing to fall to; its learning rate stays as it is.
+    """
+    if schedule == "constant" or total is None:
+        return 1.0
+    warm_up = min(WARM_UP_BATCHES * batch_size, total / 2)
+    if position < warm_up:
+        return min(1.0, (position + batch_size) / warm_up)
+    left = max(0.0, (total - position) / (total - warm_up))
+    return LAST_FACTOR + (1 - LAST_FACTOR) * left

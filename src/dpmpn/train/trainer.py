@@ -22,6 +22,7 @@ from dpmpn.engine.engine import Engine
 from dpmpn.engine.gradients import Gradients
 from dpmpn.engine.targets import Targets
 from dpmpn.errors import DataError, RunError, Stopped
+from dpmpn.files import holding
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.checkpoint import (
     LoopState,
@@ -40,12 +41,10 @@ from dpmpn.train.failed_batch import (
     no_gradients,
     save_failed_batch,
 )
-from dpmpn.train.lock import holding
 from dpmpn.train.metrics import append_line, rewind_lines, sync_lines
-from dpmpn.train.optimiser import Adam
+from dpmpn.train.optimiser import OPTIMISERS, learning_rate_factor
 from dpmpn.train.placing import initial_model
 from dpmpn.train.run_folder import RunFolder
-from dpmpn.train.schedule import learning_rate_factor
 from dpmpn.train.validation import Validator, training_queries
 
 BATCHES_PER_LINE = 10
@@ -89,8 +88,12 @@ def train(
     max_minutes: float | None = None,
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
+    engine: type[Engine] = Engine,
 ) -> TrainingResult:
-    """Train a run to its end or a limit; limits count the whole run, also what was done before a resume."""
+    """Train a run to its end or a limit; limits count the whole run, also what was done before a resume.
+
+    `engine` computes the gradients of batches and the answers of validations.
+    """
     with _advising(), holding(run.path):
         if has_checkpoint(run.path) and not resume:
             raise RunError(f"{run.path} was trained already; go on with --resume or choose another --out")
@@ -98,7 +101,7 @@ def train(
             _adopt(run, config)
         if has_checkpoint(run.path):
             check_size(run.path, "last", config.model.least_values(dataset.graph))
-        loop = _Loop(run, dataset, config, max_queries, max_minutes, progress, stop)
+        loop = _Loop(run, dataset, config, engine, max_queries, max_minutes, progress, stop)
         try:
             loop.begin()
             return loop.run_to_end()
@@ -127,6 +130,7 @@ class _Loop:
         run: RunFolder,
         dataset: Dataset,
         config: Config,
+        engine: type[Engine],
         max_queries: int | None,
         max_minutes: float | None,
         progress: Callable[[Progress], None] | None,
@@ -139,8 +143,8 @@ class _Loop:
         self.queries = TrainingQueries(dataset.graph, training_queries(dataset, config), config)
         self.total = _total(len(self.queries), config.training.n_epochs, max_queries)
         self.model = initial_model(dataset.graph, config)
-        self.optimiser = Adam(self.model, config.training)
-        self.engine = Engine(self.model, dataset.graph, config)
+        self.optimiser = OPTIMISERS[config.training.optimizer](self.model, config.training)
+        self.engine = engine(self.model, dataset.graph, config)
         self.validator = Validator(self.engine, dataset, config, self.stop) if len(dataset.valid) else None
         self.state = LoopState()
         self.recent: deque[tuple[int, int, float, float]] = deque(maxlen=_SMOOTHED_BATCHES)

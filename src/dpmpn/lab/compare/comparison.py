@@ -18,12 +18,11 @@ from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.evaluate.evaluator import count_unseen, known_answers
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import Ranks, Summary, summarise
-from dpmpn.files import check_version, read_json, write_json
+from dpmpn.files import check_version, holding, read_json, write_json
 from dpmpn.lab.compare.contestants import Contestant, Entrant, entrants
 from dpmpn.lab.compare.embedding import EMBEDDING_MODELS
 from dpmpn.lab.compare.report import validation_seconds, write_report
 from dpmpn.provenance import machine, versions
-from dpmpn.train.lock import holding
 from dpmpn.train.validation import sampled_queries
 
 MODELS = "models"

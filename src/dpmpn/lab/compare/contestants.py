@@ -20,9 +20,8 @@ from dpmpn.lab.compare.embedding import EMBEDDING_MODELS, EmbeddingModel
 from dpmpn.suitable_config import suitable_config
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.failed_batch import is_division_by_zero, is_finite
-from dpmpn.train.optimiser import Adam
+from dpmpn.train.optimiser import Adam, learning_rate_factor
 from dpmpn.train.placing import initial_model
-from dpmpn.train.schedule import learning_rate_factor
 
 
 class Contestant(Protocol):
