@@ -133,7 +133,7 @@ def _add_lookups(app: FastAPI, explorer: Explorer) -> None:
         f"{_API}/relations", response_model=list[bodies.Relation], responses=refusals("lookup", "entity")
     )
     async def relations(query: Annotated[bodies.RelationsQuery, Query()]) -> Response:
-        """List what can be asked: first what the head has facts for, then what its like have, then the rest."""
+        """List what can be asked: first what the head has facts for, then what similar entities have, then the rest."""
         head = None if query.head is None else await explorer.naming.entity(query.head)
         return json_reply(await quick.do(lookups.relations, head))
 

@@ -7,7 +7,7 @@ import numpy as np
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.labels import TYPES_APART
 from dpmpn.serve.names import EntitySearch
-from dpmpn.serve.related import RelationOffers
+from dpmpn.serve.relation_offers import RelationOffers
 
 
 class Lookups:
@@ -83,10 +83,10 @@ def facts_of(graph: KnowledgeGraph, entity: int, limit: int, offset: int = 0) ->
     They come by relation; within one, those of which the entity is the head first, then by the id of the other end.
     """
     keys = _fact_keys(graph, entity)
-    kinds, others = np.divmod(keys[offset : offset + limit], graph.n_entities)
+    relations, others = np.divmod(keys[offset : offset + limit], graph.n_entities)
     facts = [
-        FactIds(other, kind // 2, entity) if kind % 2 else FactIds(entity, kind // 2, other)
-        for kind, other in zip(kinds.tolist(), others.tolist(), strict=True)
+        FactIds(other, relation // 2, entity) if relation % 2 else FactIds(entity, relation // 2, other)
+        for relation, other in zip(relations.tolist(), others.tolist(), strict=True)
     ]
     return facts, len(keys)
 
@@ -115,11 +115,9 @@ def _keys(
     graph: KnowledgeGraph, entity: int, relations: np.ndarray, others: np.ndarray, incoming: bool
 ) -> np.ndarray:
     """The number of the fact that each edge stands for."""
-    kinds = np.flatnonzero(np.bincount(relations, minlength=graph.n_relations))
-    against = graph.is_inverse[kinds]
-    first_keys = np.zeros(graph.n_relations, np.int64)
-    forward = np.where(against, graph.inverse[kinds], kinds).astype(np.int64)
-    first_keys[kinds] = (2 * forward + (against != incoming)) * graph.n_entities
+    against = graph.is_inverse
+    forward = np.where(against, graph.inverse, np.arange(graph.n_relations)).astype(np.int64)
+    first_keys = (2 * forward + (against != incoming)) * graph.n_entities
     keys: np.ndarray = first_keys[relations] + others
     itself = np.flatnonzero(others == entity)  # of a fact with itself the entity counts as the head
     keys[itself] -= keys[itself] // graph.n_entities % 2 * graph.n_entities
