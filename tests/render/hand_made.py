@@ -49,7 +49,7 @@ def laid_out(
     full, pruned, ends = explanation.full, explanation.pruned, ("head", "answer")
     most = most_attention(full, tuple(index_of(full, end) for end in ends))
     small = lay_out_pruned(pruned, *ends, widths[1], height, most=most)
-    return lay_out_full(full, pruned, small, *ends, widths[0]), small
+    return lay_out_full(full, pruned, small, widths[0]), small
 
 
 def hub(n: int) -> Any:

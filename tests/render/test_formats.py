@@ -183,7 +183,8 @@ def test_every_format_begins_as_it_says_and_has_a_main_file() -> None:
     pytest.importorskip("resvg_py")
     for format in FORMATS.values():
         files = format.files(explained())
-        assert files.keys() == format.beginnings.keys() and format.main in files
+        assert files.keys() == format.beginnings.keys()
+        assert format.content(explained()) == files[format.main]
         assert all(content.startswith(format.beginnings[name]) for name, content in files.items())
-        assert format.main.endswith(f".{format.suffix}")
+        assert all(name.endswith(f".{format.suffix}") for name in files)
     assert len({format.suffix for format in FORMATS.values()}) == len(FORMATS)  # each has a route of its own

@@ -128,6 +128,7 @@ def test_a_click_on_an_answer_does_not_ask_again(server: Server) -> None:
         ("csv", "text/csv", b"head,"),
         ("html", "text/html", b"<!"),
         ("txt", "text/plain", b""),
+        ("dot", "text/vnd.graphviz", b"digraph explanation {"),
     ],
 )
 def test_explanations_can_be_downloaded(server: Server, kind: str, media_type: str, begins: bytes) -> None:

@@ -109,7 +109,7 @@ class _Carrying:
     tail: np.ndarray
     passing: (
         np.ndarray
-    )  # edges x steps: the part of what was at the head, and reached the answer, that took the edge
+    )  # edges x steps: of what was at the head and reached the answer, the part that took it
     triple: np.ndarray  # edges x 3: ids of the graph
 
 

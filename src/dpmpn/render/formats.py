@@ -18,6 +18,8 @@ from dpmpn.render.text import full_text
 
 Files = dict[str, bytes]  # contents by the names of their files
 _WhyNot = Sequence[WhyNotData]
+_Writer = Callable[[ExplanationData, _WhyNot], str | bytes | dict[str, str]]
+"""Gives the text of a format's only file, or all its files by name."""
 
 
 @dataclass(frozen=True)
@@ -25,20 +27,30 @@ class Format:
     """How an explanation is written: to files, to a terminal, or as the answer to a request."""
 
     name: str
-    suffix: str
     media_type: str
-    main: str  # the file that is printed or downloaded where only one is wanted
-    beginnings: dict[str, bytes]  # how each of its files begins: others may have a nodes.csv, too
-    write: Callable[[ExplanationData, _WhyNot], dict[str, str | bytes]]  # its files
-    help: str = ""  # what `main` holds, where that is less than all
-    is_printed: bool = True  # whether a terminal, or a program behind a pipe, can take `main`
+    beginnings: dict[str, bytes]  # of its files, the main one first: others may have a nodes.csv, too
+    write: _Writer
+    help: str = ""  # what the main file holds, where that is less than all
+    is_printed: bool = False  # whether a terminal, or a program behind a pipe, can take the main file
     needs_extra: bool = False  # whether a package, or a font, may be missing
+
+    @property
+    def main(self) -> str:
+        """The file to print or to download where only one is wanted."""
+        return next(iter(self.beginnings))
+
+    @property
+    def suffix(self) -> str:
+        """By which a request names it."""
+        return self.main.rpartition(".")[2]
 
     def files(self, explanation: ExplanationData, why_not: _WhyNot = ()) -> Files:
         """Its files, with why other candidates are not the answer where it has room for that."""
+        written = self.write(explanation, why_not)
+        contents = written if isinstance(written, dict) else {self.main: written}
         return {
             name: content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
-            for name, content in self.write(explanation, why_not).items()
+            for name, content in contents.items()
         }
 
     def content(self, explanation: ExplanationData, why_not: _WhyNot = ()) -> bytes:
@@ -46,62 +58,36 @@ class Format:
         return self.files(explanation, why_not)[self.main]
 
 
-def _tables(explanation: ExplanationData, _: _WhyNot) -> dict[str, str | bytes]:
+def _json(explanation: ExplanationData, why_not: _WhyNot) -> str:
+    return json_text(as_record(explanation, why_not))
+
+
+def _tables(explanation: ExplanationData, _: _WhyNot) -> dict[str, str]:
     return {f"{name}.csv": table.write_csv() for name, table in as_tables(explanation).items()}
 
 
-def _graphs(explanation: ExplanationData, _: _WhyNot) -> dict[str, str | bytes]:
+def _graphs(explanation: ExplanationData, _: _WhyNot) -> dict[str, str]:
     return {"full.dot": as_dot(explanation, full=True), "pruned.dot": as_dot(explanation)}
 
 
 _FACT = b"head,relation,tail,head_label,relation_label,tail_label"
 _TABLES = {
-    "paths.csv": b"path,step," + _FACT,
     "key_facts.csv": _FACT + b",share\n",
+    "paths.csv": b"path,step," + _FACT,
     "nodes.csv": b"subgraph,name,label,attention_0",
     "edges.csv": b"subgraph,source,relation,target,relation_label,inverse,flow_1",
 }
-_GRAPHS = dict.fromkeys(("full.dot", "pruned.dot"), b"digraph explanation {")
-
-
-def _one_file(
-    name: str,
-    suffix: str,
-    media_type: str,
-    begins: bytes,
-    content: Callable[[ExplanationData, _WhyNot], str | bytes],
-    is_printed: bool = False,
-    needs_extra: bool = False,
-) -> Format:
-    file = f"explanation.{suffix}"
-    return Format(
-        name,
-        suffix,
-        media_type,
-        file,
-        {file: begins},
-        lambda explanation, why_not: {file: content(explanation, why_not)},
-        is_printed=is_printed,
-        needs_extra=needs_extra,
-    )
-
-
-def _json(explanation: ExplanationData, why_not: _WhyNot) -> str:
-    return json_text(as_record(explanation, why_not))
-
-
+_GRAPHS = dict.fromkeys(("pruned.dot", "full.dot"), b"digraph explanation {")
+_RECORD = b'{\n  "format": "dpmpn explanation"'
+_UTF_8 = "; charset=utf-8"
 _ALL = (
-    _one_file("text", "txt", "text/plain; charset=utf-8", b"Question: <", full_text, is_printed=True),
-    _one_file(
-        "json", "json", "application/json", b'{\n  "format": "dpmpn explanation"', _json, is_printed=True
-    ),
-    Format("csv", "csv", "text/csv; charset=utf-8", "key_facts.csv", _TABLES, _tables, "the key facts"),
-    _one_file("svg", "svg", "image/svg+xml", b"<svg ", lambda explanation, _: draw_svg(explanation)),
-    _one_file(
-        "png", "png", "image/png", b"\x89PNG", lambda explanation, _: draw_png(explanation), needs_extra=True
-    ),
-    _one_file("html", "html", "text/html; charset=utf-8", b"<!doctype html>", draw_page),
-    Format("dot", "dot", "text/vnd.graphviz; charset=utf-8", "pruned.dot", _GRAPHS, _graphs),
+    Format("text", "text/plain" + _UTF_8, {"explanation.txt": b"Question: <"}, full_text, is_printed=True),
+    Format("json", "application/json", {"explanation.json": _RECORD}, _json, is_printed=True),
+    Format("csv", "text/csv" + _UTF_8, _TABLES, _tables, "the key facts", is_printed=True),
+    Format("svg", "image/svg+xml", {"explanation.svg": b"<svg "}, lambda it, _: draw_svg(it)),
+    Format("png", "image/png", {"explanation.png": b"\x89PNG"}, lambda it, _: draw_png(it), needs_extra=True),
+    Format("html", "text/html" + _UTF_8, {"explanation.html": b"<!doctype html>"}, draw_page),
+    Format("dot", "text/vnd.graphviz" + _UTF_8, _GRAPHS, _graphs, is_printed=True),
 )
 FORMATS = {format.name: format for format in _ALL}
 """What an explanation can be written as: a new format is one more `Format` above."""

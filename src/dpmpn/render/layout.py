@@ -62,8 +62,6 @@ def lay_out_full(
     full: Subgraph,
     pruned: Subgraph,
     small: Layout,
-    head: str,
-    answer: str,
     width: float,
     labels: Mapping[int, Label] | None = None,
     line_labels: Sequence[Label] = (),
@@ -74,7 +72,7 @@ def lay_out_full(
     `line_labels` of that. Of the others those with the most attention have a place, MOST_OTHERS of them.
     """
     height = small.height
-    at_head, at_answer = index_of(full, head), index_of(full, answer)
+    at_head, at_answer = (index_of(full, pruned.nodes[at].name) for at in (small.head, small.answer))
     most = most_attention(full, (at_head, at_answer))
     radii = _radii(full, (at_head, at_answer), most)
     known = {

@@ -111,8 +111,7 @@ def _fragment(
     small = _small_layout(explanation)
     figures, views = [_pruned(explanation, small)], {"pruned": _view(pruned, groups, relations, small)}
     if with_full:  # what led to the answer stays in its place
-        ends = explanation.question.head, explanation.answer.answer
-        large = lay_out_full(full, pruned, small, *ends, small.width)
+        large = lay_out_full(full, pruned, small, small.width)
         figures.append(_full(explanation, large))
         views["full"] = _view(full, groups, relations, large)
     html = _rendered(

@@ -72,9 +72,7 @@ class Bundle:
     target: int
     edges: tuple[int, ...]  # indices of the subgraph's edges
     weight: float  # the sum of theirs
-    relations: tuple[
-        tuple[str, bool, bool], ...
-    ]  # label; whether a fact goes from source to target; and back
+    relations: tuple[tuple[str, bool, bool], ...]  # label, is there a fact to the target, and one back
 
     @property
     def forward(self) -> bool:

@@ -39,7 +39,7 @@ def draw_svg(explanation: ExplanationData) -> str:
     ends = question.head, answer.answer
     small, pruned, keys = _draw_pruned(whole, shown, ends, widths)
     line_labels = [*pruned.edge_labels.values()][: FULL_LABELS[1]]
-    large = lay_out_full(whole, shown, small, *ends, widths[0], pruned.node_labels, line_labels)
+    large = lay_out_full(whole, shown, small, widths[0], pruned.node_labels, line_labels)
     flows = [sum(edge.flow) for edge in whole.edges]
     full = draw_subgraph(whole, large, flows, FULL_LINES, FULL_LABELS, shown, keys)
     probability = probability_shown(answer.probability)
