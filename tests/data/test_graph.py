@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmpn.data import graph as graph_module
-from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.graph import KnowledgeGraph, first_of_each
 from dpmpn.errors import DataError
 
 N_ENTITIES, N_RELATIONS = 6, 3
@@ -144,3 +144,11 @@ def test_types_are_small_and_arrays_cannot_be_changed():
     assert many.relations.dtype == np.int32 and 79_999 in many.relations
     with pytest.raises(ValueError, match="read-only"):
         graph.tails[0] = 3
+
+
+@given(triple_lists, st.sampled_from([N_ENTITIES, 2**31 - 1]))
+def test_each_triple_stands_once_where_it_stood_first(triples, n_entities):
+    array = np.array(triples, np.int32).reshape(-1, 3)
+    found = first_of_each(array, n_entities, N_RELATIONS)
+    assert [tuple(row) for row in found.tolist()] == list(dict.fromkeys(triples))
+    assert found.dtype == np.int32 and found.shape[1] == 3

@@ -53,9 +53,8 @@ def fetch_dataset(
     found = None if to is not None else entry.folder()
     folder = found if found is not None else (to or roots()[0]) / entry.location
     try:
-        files = _files_there(
-            entry, listed, folder
-        )  # looked for before anything is written: the folder may be read-only
+        # Looked for before anything is written: the folder may be read-only.
+        files = _files_there(entry, listed, folder)
         if is_new := files is None:
             base, authorization = _base(entry, listed, mirror or os.environ.get(MIRROR_VARIABLE))
             with _lock(entry, folder):

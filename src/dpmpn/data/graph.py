@@ -278,13 +278,28 @@ def sorted_unique(
     if n_entities * n_relations * n_entities > np.iinfo(np.int64).max:
         return _sorted_unique_wide(triples)
     # One int64 key a triple: 5 million sort in 0.5 s, by lexsort on three columns in 3.7 s.
-    head, relation, tail = (triples[:, i].astype(np.int64) for i in range(3))
-    key = (head * n_relations + relation) * n_entities + tail
+    key = _keys(triples, n_entities, n_relations)
     key.sort()
     key = key[np.diff(key, prepend=-1) != 0]
     pair, tail = np.divmod(key, max(n_entities, 1))
     head, relation = np.divmod(pair, max(n_relations, 1))
     return head, relation, tail
+
+
+def first_of_each(triples: np.ndarray, n_entities: int, n_relations: int) -> np.ndarray:
+    """The triples (n x 3), each once, where it stands first."""
+    if n_entities * n_relations * n_entities > np.iinfo(np.int64).max:
+        return np.ascontiguousarray(
+            pl.DataFrame(triples, orient="row").unique(maintain_order=True).to_numpy()
+        )
+    # By keys 5 million take 0.8 s, as rows of a frame 4 s.
+    first = pl.Series(_keys(triples, n_entities, n_relations)).arg_unique().to_numpy()
+    return triples if len(first) == len(triples) else triples[np.sort(first)]
+
+
+def _keys(triples: np.ndarray, n_entities: int, n_relations: int) -> np.ndarray:
+    head, relation, tail = (triples[:, i].astype(np.int64) for i in range(3))
+    return (head * n_relations + relation) * n_entities + tail
 
 
 def _sorted_unique_wide(triples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

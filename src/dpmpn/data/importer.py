@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from dpmpn.data.dataset import MANIFEST, SPLITS, Dataset, open_dataset, write_dataset
-from dpmpn.data.graph import KnowledgeGraph, sorted_unique
+from dpmpn.data.graph import KnowledgeGraph, first_of_each, sorted_unique
 from dpmpn.data.labels import read_labels
 from dpmpn.data.leakage import leakage
 from dpmpn.data.registry import find_dataset, known_dataset
@@ -71,7 +71,8 @@ def dataset_from_tuples(
     rows = {split: _checked_names(split, triples) for split, triples in given.items()}
     if not rows["train"]:
         raise DataError("train has no triples; give at least one")
-    return _as_given(_numbered({split: [source_of(some)] for split, some in rows.items()}), name)
+    facts = _numbered({split: [source_of(some)] for split, some in rows.items()})
+    return _dataset(facts.distinct(), name)
 
 
 def dataset_from(
@@ -129,7 +130,9 @@ def read_dataset(
     n_read = facts.n_facts
     if set(sources) == {"train"}:
         facts, sentence = _divided(facts, split or SplitChoice())
-    dataset = _as_given(facts, name)
+    else:
+        facts = facts.distinct()
+    dataset = _dataset(facts, name)
     known = _all_labels(labels, sources)
     dataset = dataset if known is None else replace(dataset, graph=dataset.graph.labelled(known))
     repeated = n_read - sum(len(dataset.split(which)) for which in SPLITS)
@@ -156,6 +159,13 @@ class NumberedFacts(NamedTuple):
     def n_facts(self) -> int:
         """How many there are, repeated ones included."""
         return sum(map(len, self.triples.values()))
+
+    def distinct(self) -> "NumberedFacts":
+        """The facts of each split once, where they stand first."""
+        sizes = len(self.entities), len(self.relations)
+        return self._replace(
+            triples={split: first_of_each(rows, *sizes) for split, rows in self.triples.items()}
+        )
 
 
 class Encoder:
@@ -233,20 +243,12 @@ def _position(sources: Sequence[Source]) -> tuple[int, int | None]:
     return sum(done for done, _ in positions), sum(totals) if len(totals) == len(positions) else None
 
 
-def _as_given(facts: NumberedFacts, name: str) -> Dataset:
+def _dataset(facts: NumberedFacts, name: str) -> Dataset:
     """A dataset whose graph is the training facts and their inverses."""
-    train, valid, test = (_distinct(facts.triples.get(split)) for split in SPLITS)
+    none = np.empty((0, 3), np.int32)
+    train, valid, test = (facts.triples.get(split, none) for split in SPLITS)
     graph = KnowledgeGraph.from_ids(train, facts.entities, facts.relations)
     return Dataset(name, graph, train, valid, test, both_directions=True)
-
-
-def _distinct(triples: np.ndarray | None) -> np.ndarray:
-    """Each triple once, where it stands first."""
-    if triples is None:
-        return np.empty((0, 3), np.int32)
-    return np.ascontiguousarray(
-        pl.DataFrame(triples, COLUMNS, orient="row").unique(maintain_order=True).to_numpy()
-    )
 
 
 def _load_folder(folder: Path, name: str) -> Dataset:
@@ -257,14 +259,14 @@ def _load_folder(folder: Path, name: str) -> Dataset:
     wanted = (*SPLITS, "graph") if is_task else SPLITS
     try:
         sources = {which: open_sources(files[which], ReadOptions()) for which in wanted}
-        facts = _numbered(sources)
+        facts = _numbered(sources).distinct()
     except DataError as error:
         if not _OPTION.search(str(error)):
             raise
         raise DataError(
             f"{error} (an option of `dpmpn import`, which makes a dataset of the folder)"
         ) from error
-    dataset = replace(_as_given(facts, name), folder=folder)
+    dataset = replace(_dataset(facts, name), folder=folder)
     return _as_task(dataset, facts) if is_task else dataset
 
 

@@ -215,8 +215,8 @@ def _read_parquet(path: Path) -> pl.DataFrame:
         schema = table.collect_schema()
         found: dict[str, list[str]] = {}
         for column in schema:
-            if named := _label_column(column):
-                found.setdefault(named, []).append(column)
+            if meaning := _label_column(column):
+                found.setdefault(meaning, []).append(column)
         if "id" not in found or len(found) < 2:
             raise DataError(f"{path}: has the columns {', '.join(schema.names()[:8])}; {_WRITE}")
         named = table.select(column for same in found.values() for column in same)

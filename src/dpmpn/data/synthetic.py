@@ -40,9 +40,7 @@ class PlantedRules:
     """Stated facts, the facts that the rules derive from them, and what proves each of these."""
 
     stated: tuple[Fact, ...]
-    proofs: Mapping[
-        Fact, tuple[frozenset[Fact], ...]
-    ]  # of each derived fact: every set of stated facts that does
+    proofs: Mapping[Fact, tuple[frozenset[Fact], ...]]  # every set of stated facts that proves a derived one
     splits: Mapping[str, tuple[Fact, ...]]  # the derived facts of train, valid and test
     name: str = "families"
 
@@ -245,6 +243,5 @@ def power_law_dataset(n_edges: int, seed: int = 0) -> Dataset:
     graph = KnowledgeGraph.from_ids(train, n_entities, N_RELATIONS)
     half = len(held_out) // 2
     return Dataset(
-        name=f"synthetic-{n_edges}", graph=graph, train=train, valid=held_out[:half], test=held_out[half:],
-        both_directions=True, candidates=None, folder=None,
-    )  # fmt: skip
+        f"synthetic-{n_edges}", graph, train, held_out[:half], held_out[half:], both_directions=True
+    )

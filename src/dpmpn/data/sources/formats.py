@@ -28,9 +28,7 @@ class Format(NamedTuple):
     """A format of files."""
 
     name: str  # what --format is, and how names of such files end
-    open: Callable[
-        [Path, ReadOptions, str], Source
-    ]  # a path, how to read it, and a scope (see `open_sources`)
+    open: Callable[[Path, ReadOptions, str], Source]  # of a path, with a scope (see `open_sources`)
     aliases: tuple[str, ...] = ()  # other names and endings
     is_table: bool = False  # recognised by its first bytes, and packed in itself
 

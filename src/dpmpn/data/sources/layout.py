@@ -68,9 +68,8 @@ def find_layout(path: PurePath, name: str, beginning: Sequence[bytes], options: 
     quoted = is_quoted(separator, sample)
     sampled = _split_lines(sample, separator, quoted)
     candidates = [lines[0]] if not rows or rows[0] == lines[0] else [lines[0], rows[0]]
-    named = [
-        (i, split_line(line.lstrip("#"), separator, quoted)) for i, line in candidates
-    ]  # what would be the names of the columns
+    # What would be the names of the columns.
+    named = [(i, split_line(line.lstrip("#"), separator, quoted)) for i, line in candidates]
     header, note = _find_header(path, named, sampled, options)
     if header is not None:
         names = dict(named)[header]
