@@ -6,8 +6,8 @@
     dpmpn train countries --model MODEL --threads 1 --seed 3 --batch-size 8 --n-dims 16 --n-steps-in-agnn 3
         --max-queries 1600 --validation-queries 50
 
-Another CPU rounds differently: answers of the same weights are compared to four digits, losses of the first ten batches to
-three, and later ones to ten per cent.
+Another CPU rounds differently: answers of the same weights are compared to four digits, losses of ten batches
+to three, and later ones to ten per cent.
 """
 
 import json
