@@ -403,7 +403,7 @@ def test_nulls_in_tables_are_named_or_counted(tmp_path, monkeypatch):
     columns = {"h": ["a", "b", "c", "d"], "r": ["r", "r", None, "r"], "t": ["x", "y", "z", " "]}
     pl.DataFrame(columns).write_parquet(path)
     with pytest.raises(
-        DataError, match=r"facts\.parquet, row 3: the relation is empty or not text; give it a name"
+        DataError, match=r"facts\.parquet, row 3: the relation is empty or not text in '.*'; give it a name"
     ):
         read(path)
     source = ParquetSource(path, ReadOptions(on_error="skip"))

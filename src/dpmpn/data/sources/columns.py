@@ -223,28 +223,39 @@ def facts_of_columns(
     """Facts of the columns head, relation, tail (and time); `first` is the number of the first row, from 1."""
     names = output_names(options)
     texts = [_text(column, name, account) for name, column in zip(names, columns, strict=True)]
-    facts = pl.DataFrame(texts)
+    return whole_rows(pl.DataFrame(texts), account, options, first)
+
+
+def whole_rows(facts: pl.DataFrame, account: Account, options: ReadOptions, first: int) -> pl.DataFrame:
+    """The rows in which all is text; others are refused or counted by what they lack first."""
     account.read += facts.height
-    wrong = facts.select(no_text(name).fill_null(True) for name in names)
-    lacking = wrong.select(pl.any_horizontal(pl.all())).to_series()
+    wrong = facts.select(no_text(name).fill_null(True) for name in facts.columns)
+    rest = lacking = wrong.select(pl.any_horizontal(pl.all())).to_series()
     if not lacking.any():
         return facts
-    rest = lacking
-    for name in names:
+    for name in facts.columns:
         here = rest & wrong.get_column(name)
         rest = rest & ~here
         if here.any():
             at = int(here.arg_max() or 0)
             shown = short(", ".join("" if value is None else value for value in facts.row(at)))
-            problem = f"the {name} is empty or not text in '{shown}'"
-            refuse_rows(f"empty {name}", int(here.sum()), f"row {first + at:,}: {problem}", account, options)
+            problem = f"row {first + at:,}: the {name} is empty or not text in '{shown}'"
+            advice = f"give it a {'time' if name == TIME else 'name'} or delete the row"
+            refuse_rows(f"empty {name}", int(here.sum()), problem, account, options, advice)
     return facts.filter(~lacking)
 
 
-def refuse_rows(reason: str, count: int, example: str, account: Account, options: ReadOptions) -> None:
-    """Stop at a row without one of its values, or count it and those like it."""
+def refuse_rows(
+    reason: str,
+    count: int,
+    example: str,
+    account: Account,
+    options: ReadOptions,
+    advice: str = "correct it",
+) -> None:
+    """Stop at a row without one of its values, or count it and others like it."""
     if options.on_error == "stop":
-        raise DataError(f"{account.source}, {example}; correct it, or leave such rows out with --skip-bad")
+        raise DataError(f"{account.source}, {example}; {advice}, or leave such rows out with --skip-bad")
     account.skip(reason, count, f"{account.source}, {example}")
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from dpmpn.data.sources.base import ReadOptions
-from dpmpn.data.sources.columns import find_columns, no_text, output_names
-from dpmpn.data.sources.lines import BadLines, FileSource, Problem
+from dpmpn.data.sources.columns import find_columns, output_names, whole_rows
+from dpmpn.data.sources.lines import FileSource
 from dpmpn.data.sources.unpack import HARMLESS_SIZE, LARGEST_RATIO, check_file
 from dpmpn.errors import DataError
 
@@ -100,12 +100,11 @@ class ParquetSource(FileSource):
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Frames of head, relation and tail (and time)."""
-        bad = self._bad("row")
         with table_errors(self._path):
             table = self._scan()
             self._n_rows = count_rows(self._path, table)
         for frame in table_slices(self._path, table, self._n_rows):
-            good = self._check(frame, bad)
+            good = whole_rows(frame, self.account, self._options, self._done + 1)
             self._done += frame.height
             if good.height:
                 yield good
@@ -128,17 +127,3 @@ class ParquetSource(FileSource):
                 )
             columns.append(pl.col(column).cast(pl.String, strict=False).alias(name))
         return table.select(columns)
-
-    def _check(self, frame: pl.DataFrame, bad: BadLines) -> pl.DataFrame:
-        self.account.read += frame.height
-        wrong = frame.select(no_text(name).fill_null(True) for name in frame.columns)
-        if not any(column.any() for column in wrong):
-            return frame
-        rows = wrong.with_row_index("row").filter(pl.any_horizontal(frame.columns))
-        for row, *empty in rows.iter_rows():
-            name = frame.columns[empty.index(True)]
-            advice = f"give it a {'time' if name == 'time' else 'name'} or delete the row"
-            bad.add(
-                self._done + row + 1, Problem(f"empty {name}", f"the {name} is empty or not text", advice)
-            )
-        return frame.filter(~wrong.select(pl.any_horizontal(pl.all())).to_series())
