@@ -123,6 +123,21 @@ def test_a_worker_that_cannot_begin_is_told_once_and_ends_the_command(run_dir: P
     assert ended.stderr.count(str(labels)) == 1 and "Traceback" not in ended.stderr
 
 
+def test_workers_that_die_as_soon_as_they_answer_are_not_replaced_for_ever() -> None:
+    script = """
+from dpmpn.serve.run import Workers
+
+def serve(first, ready, is_alone):
+    ready()
+    return 3
+
+Workers(serve, 2, print).run(lambda: False, lambda: None)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1 and "ended with code 3; another one is started" in ended.stdout
+    assert "RunError: workers end as soon as they are started" in ended.stderr
+
+
 def test_it_says_once_that_it_serves() -> None:
     told: list[str] = []
     guard = SimpleNamespace(stopping=False, in_flight=0)
