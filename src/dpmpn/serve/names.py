@@ -42,8 +42,8 @@ class EntitySearch:
     """Finds entities by the beginning or any part of a name or label, the best connected first.
 
     A search goes through all names and labels, folded: at most 5 ms of CPU time for 10^5 entities with labels and
-    50 ms for 10^6 (benchmarks/search_speed.py). An index of letter groups took 0.2 ms, but three times the memory, three
-    times as long to build, and 140 lines more.
+    50 ms for 10^6 (benchmarks/search_speed.py). An index of letter groups took 0.2 ms, but three times the memory and
+    the time to build, and 140 lines more.
     """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
