@@ -107,9 +107,7 @@ class _Carrying:
 
     head: np.ndarray
     tail: np.ndarray
-    passing: (
-        np.ndarray
-    )  # edges x steps: of what was at the head and reached the answer, the part that took it
+    passing: np.ndarray  # edges x steps: the part that took it of what its head sent to the answer
     triple: np.ndarray  # edges x 3: ids of the graph
 
 

@@ -1,5 +1,6 @@
 """An explanation for other programs: a networkx graph, Graphviz text, and tables."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from dpmpn.data.graph import KnowledgeGraph
@@ -98,7 +99,6 @@ def as_tables(explanation: ExplanationData) -> "dict[str, pl.DataFrame]":
             for edge in subgraph.edges
         ],
     }
-    # The same columns also where there are no rows.
     return {
         name: pl.DataFrame(table, schema=_schema(name, explanation.n_steps)).with_columns(
             pl.col(pl.Float64).round_sig_figs(6)
@@ -107,19 +107,17 @@ def as_tables(explanation: ExplanationData) -> "dict[str, pl.DataFrame]":
     }
 
 
+def _numbered(first: int, **series: Iterable[float]) -> dict[str, float]:
+    """Numbers over time by the names of their columns."""
+    return {f"{name}_{t}": value for name, values in series.items() for t, value in enumerate(values, first)}
+
+
 def _node_numbers(node: Node) -> dict[str, float]:
-    return {
-        **{f"attention_{t}": value for t, value in enumerate(node.attention)},
-        **{f"share_{t}": value for t, value in enumerate(node.share)},
-        **{f"waited_{t}": value for t, value in enumerate(node.waited, 1)},
-    }
+    return {**_numbered(0, attention=node.attention, share=node.share), **_numbered(1, waited=node.waited)}
 
 
 def _edge_numbers(edge: Edge) -> dict[str, float]:
-    return {
-        **{f"flow_{t}": value for t, value in enumerate(edge.flow, 1)},
-        **{f"share_{t}": value for t, value in enumerate(edge.share, 1)},
-    }
+    return _numbered(1, flow=edge.flow, share=edge.share)
 
 
 def _edge_columns(subgraph: Subgraph, edge: Edge) -> dict[str, Any]:
@@ -133,34 +131,31 @@ def _edge_columns(subgraph: Subgraph, edge: Edge) -> dict[str, Any]:
     }
 
 
-def _schema(table: str, n_steps: int) -> dict[str, Any]:
+def _schema(table: str, n_steps: int) -> dict[str, Any] | None:
+    """The columns of a table that may have no rows; there are always nodes."""
     import polars as pl
 
     text, number = pl.String, pl.Float64
     fact = dict.fromkeys(("head", "relation", "tail", "head_label", "relation_label", "tail_label"), text)
-    steps, times = range(1, n_steps + 1), range(n_steps + 1)
+    ends = dict.fromkeys(("subgraph", "source", "relation", "target", "relation_label"), text)
+    steps = range(n_steps)
     return {
         "paths": {"path": pl.Int64, "step": pl.Int64, **fact, "inverse": pl.Boolean, "share": number},
         "key_facts": {**fact, "share": number},
-        "nodes": {
-            **dict.fromkeys(("subgraph", "name", "label"), text),
-            **{f"{what}_{t}": number for what in ("attention", "share") for t in times},
-            **{f"waited_{t}": number for t in steps},
-        },
         "edges": {
-            **dict.fromkeys(("subgraph", "source", "relation", "target", "relation_label"), text),
+            **ends,
             "inverse": pl.Boolean,
-            **{f"{what}_{t}": number for what in ("flow", "share") for t in steps},
+            **dict.fromkeys(_numbered(1, flow=steps, share=steps), number),
         },
-    }[table]
+    }.get(table)
 
 
 def _went_along(graph: KnowledgeGraph, edge: Edge) -> str:
     """The name of an edge's own relation; that of an inverse one is the graph's, which no relation of the file has."""
     names = graph.relation_names
-    return (
-        names.name(int(graph.inverse[names.id(edge.relation, "relation")])) if edge.inverse else edge.relation
-    )
+    if not edge.inverse:
+        return edge.relation
+    return names.name(int(graph.inverse[names.id(edge.relation, "relation")]))
 
 
 def _role(explanation: ExplanationData, node: Node) -> str:
@@ -180,9 +175,8 @@ def _dot_nodes(explanation: ExplanationData, subgraph: Subgraph, names: DisplayN
         colour = {"head": HEAD, "answer": ANSWER}.get(role) or node_colour(strength, gained(node)[1])
         large = ", fontsize=20" if role else ""
         white = ', fontcolor="white"' if role == "answer" else ""
-        tooltip = f"{node.name}: " + ", ".join(
-            f"{value:.3g} at {t}" for t, value in enumerate(node.attention) if value > 0
-        )
+        times = (f"{value:.3g} at {t}" for t, value in enumerate(node.attention) if value > 0)
+        tooltip = f"{node.name}: {', '.join(times)}"
         lines.append(
             f'  n{at} [label={_quoted(names.entity(node.name))}, fillcolor="{colour}", '
             f"tooltip={_quoted(tooltip)}{large}{white}];"

@@ -14,7 +14,6 @@ from dpmpn.render.layout import index_of, lay_out_full, lay_out_pruned
 from dpmpn.render.markup import FONTS
 from dpmpn.render.names import DisplayNames, renamed
 from dpmpn.render.panel import Panel, draw_subgraph
-from dpmpn.render.shapes import Layout
 from dpmpn.wording import counted, percent, probability_shown
 
 _FULL_PART = 0.45  # of the width
@@ -37,9 +36,9 @@ def draw_svg(explanation: ExplanationData) -> str:
     part, n_paths = strongest_part(explanation.pruned, explanation.paths, PRUNED_LINES)
     shown = renamed(part, names)
     ends = question.head, answer.answer
-    small, pruned, keys = _draw_pruned(whole, shown, ends, widths)
+    pruned, keys = _draw_pruned(whole, shown, ends, widths)
     line_labels = [*pruned.edge_labels.values()][: FULL_LABELS[1]]
-    large = lay_out_full(whole, shown, small, widths[0], pruned.node_labels, line_labels)
+    large = lay_out_full(whole, shown, pruned.layout, widths[0], pruned.node_labels, line_labels)
     flows = [sum(edge.flow) for edge in whole.edges]
     full = draw_subgraph(whole, large, flows, FULL_LINES, FULL_LABELS, shown, keys)
     probability = probability_shown(answer.probability)
@@ -54,7 +53,7 @@ def draw_svg(explanation: ExplanationData) -> str:
 
 def _draw_pruned(
     full: Subgraph, shown: Subgraph, ends: tuple[str, str], widths: tuple[float, float]
-) -> tuple[Layout, Panel, dict[str, str] | None]:
+) -> tuple[Panel, dict[str, str] | None]:
     """The pruned half, as high as its labels need; where they need too much, short keys stand on its lines."""
     weights = [sum(edge.share) for edge in shown.edges]
     height = min(520.0, 230.0 + 22.0 * len(shown.nodes))
@@ -64,13 +63,13 @@ def _draw_pruned(
         layout = lay_out_pruned(shown, *ends, widths[1], height * factor, least, most=most)
         panel = draw_subgraph(shown, layout, weights)
         if len(panel.edge_labels) == len(panel.lines) and panel.crowded <= _CROWDED * len(panel.lines):
-            return layout, panel, None
+            return panel, None
         if len(panel.edge_labels) < 0.85 * len(panel.lines):
             break  # more height would not help
     layout = lay_out_pruned(shown, *ends, widths[1], height, least, keyed=True, most=most)
     relations = dict.fromkeys(label for line in panel.lines for label, _, _ in line.relations)
     keys = {label: _key(at) for at, label in enumerate(relations)}
-    return layout, draw_subgraph(shown, layout, weights, keys=keys), keys
+    return draw_subgraph(shown, layout, weights, keys=keys), keys
 
 
 def _caption_of_full(full: Subgraph, panel: Panel) -> str:
