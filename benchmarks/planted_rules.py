@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from synthetic import RULES, Fact, PlantedRules, family_graph
 
 import dpmpn
-from dpmpn.data.synthetic import RULES, Fact, PlantedRules, family_graph
 from dpmpn.errors import DataError
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
 from dpmpn.explain.paths import Path as FactPath

@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from synthetic import power_law_dataset
 
 from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.synthetic import power_law_dataset
 from dpmpn.lab.bench import bench
 
 SIZES = (100_000, 1_000_000, 10_000_000)

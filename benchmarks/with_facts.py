@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+from synthetic import power_law_dataset
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.config import Config
-from dpmpn.data.synthetic import power_law_dataset
 from dpmpn.models import build_model
 from dpmpn.train.checkpoint import save_best
 from dpmpn.train.run_folder import RunFolder

@@ -4,10 +4,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from synthetic import DISTRACTORS, RULES, PlantedRules, family_graph, proofs_of
 
 from dpmpn.data.dataset import SPLITS
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.synthetic import DISTRACTORS, RULES, PlantedRules, family_graph, proofs_of
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError
 
