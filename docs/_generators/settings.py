@@ -1,10 +1,9 @@
 """The reference of the configuration, made from its dataclasses and the preset files."""
 
-from dataclasses import fields
 from typing import Any, get_args
 
 from _generators.commands import escaped
-from dpmpn.config import SECTIONS, Config, all_settings, load_preset, preset_names, to_dict
+from dpmpn.config import SECTIONS, all_settings, load_preset, preset_names, to_dict
 from dpmpn.settings import Setting
 
 _KINDS = {int: "whole number", float: "number", str: "text"}
@@ -18,14 +17,13 @@ def settings_reference() -> str:
 def presets_reference() -> str:
     """What each preset changes; a cell that is empty is the default."""
     presets = {name: to_dict(load_preset(name)) for name in preset_names()}
-    default = to_dict(Config())
     rows = [f"| Setting | default | {' | '.join(presets)} |", "|---|---|" + "---|" * len(presets)]
     for leaf in all_settings():
-        values = [preset[leaf.section][leaf.key] for preset in presets.values()]
-        normal = default[leaf.section][leaf.key]
-        if any(value != normal for value in values):
-            cells = ["" if value == normal else _shown(value) for value in values]
-            rows.append(f"| `{leaf.key}` | {_shown(normal)} | {' | '.join(cells)} |")
+        # A preset has the settings of its model alone.
+        values = [preset[leaf.section].get(leaf.key, leaf.default) for preset in presets.values()]
+        if any(value != leaf.default for value in values):
+            cells = ["" if value == leaf.default else _shown(value) for value in values]
+            rows.append(f"| `{leaf.key}` | {_shown(leaf.default)} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
@@ -44,7 +42,7 @@ def _allowed(leaf: Setting) -> str:
     if leaf.choices:
         return ", ".join(f"`{choice}`" for choice in leaf.choices)
     kinds = get_args(leaf.type) or (leaf.type,)
-    bounds = next(field.metadata for field in fields(SECTIONS[leaf.section]) if field.name == leaf.key)
+    bounds = leaf.bounds
     words = {"at_least": "from", "above": "above", "at_most": "to"}
     limits = [f"{word} {bounds[bound]}" for bound, word in words.items() if bounds[bound] is not None]
     allowed = " ".join([next(_KINDS[kind] for kind in kinds if kind in _KINDS), *limits])

@@ -21,8 +21,9 @@ def build_model(n_entities: int, n_relations: int, settings: ModelSettings, seed
     """A model with initial values that depend on the seed alone."""
     import torch
 
-    # Loaded here and not above: help texts and settings need no torch, which takes a second.
-    definition = import_module(f"{__name__}.{settings.name}.model").MODEL
+    # The model stands beside its settings. Loaded here and not above: help texts need no torch, which takes a second.
+    folder = type(settings).__module__.rpartition(".")[0]
+    definition = import_module(f"{folder}.model").MODEL
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model: Model = definition(n_entities, n_relations, settings)
