@@ -103,4 +103,4 @@ def test_whole_nell995_is_not_trained_with_the_settings_of_its_tasks(monkeypatch
     preset = model_config(Request(), countries, 0, "paper")
     monkeypatch.setattr("dpmpn.lab.reproduce.strong._PRESET_OF_TASKS", "countries")
     derived = model_config(Request(), countries, 0, "paper")
-    assert derived != preset and derived.model.model == "paper"
+    assert derived != preset and derived.model.name == "paper"
