@@ -10,7 +10,7 @@ from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import DataError
-from dpmpn.wording import counted
+from dpmpn.wording import counted, percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -212,4 +212,4 @@ def _measured(row: dict[str, Any], calibrated: bool) -> list[str]:
         return [f"{row['attention']:.3f}"]
     if row["probability"] is None:
         return ["-", "-"]
-    return [f"{row['probability']:.3f}", f"{row['right'] / max(row['of'], 1):.0%} of {row['of']:,}"]
+    return [f"{row['probability']:.3f}", f"{percent(row['right'] / max(row['of'], 1))} of {row['of']:,}"]

@@ -10,7 +10,7 @@ from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError
-from dpmpn.wording import counted, duration, probability_shown
+from dpmpn.wording import counted, duration, percent, probability_shown
 
 _GROUPS = {
     "all": "All answers",
@@ -185,7 +185,7 @@ def _described(group: dict[str, Any]) -> str:
     """How probable some answers were, and what they were reached by."""
     paths, facts = (round(group[key]["mean"]) for key in ("paths", "full_facts"))
     probability = probability_shown(group["probability"]["mean"])
-    brought = f"{counted(paths, 'path')} brought {group['kept_share']['mean']:.0%}"
+    brought = f"{counted(paths, 'path')} brought {percent(group['kept_share']['mean'])}"
     if group["predictions"] == 1:
         start, attention, subgraph = "with a probability of", "its attention", "the full subgraph has"
     else:

@@ -15,7 +15,7 @@ from dpmpn.data.labels import read_labels
 from dpmpn.data.sources.base import ReadOptions
 from dpmpn.data.sources.formats import FORMATS, open_sources, split_files
 from dpmpn.errors import ConfigError, DataError
-from dpmpn.wording import counted, duration
+from dpmpn.wording import counted, duration, percent
 
 _MEGABYTE = 1_000_000
 _SHOWN_PAIRS = 3
@@ -239,7 +239,8 @@ def _show(output: Output, report: dict[str, Any], out: Path) -> None:
             _show_leaks(output, which, report["leakage"][which])
     for pair in report["leakage"]["relation_pairs"][:_SHOWN_PAIRS]:
         output.say(
-            f"  {pair['share']:.0%} of the facts of '{pair['relation']}' stand under '{pair['other']}' ({pair['kind']})"
+            f"  {percent(pair['share'])} of the facts of '{pair['relation']}' stand under '{pair['other']}' "
+            f"({pair['kind']})"
         )
     output.say(f"Made {out} in {duration(report['seconds'])}. Train on it with:")
     output.say(f"  dpmpn train {shlex.quote(str(out))} --out {shlex.quote('runs/' + report['name'])}")

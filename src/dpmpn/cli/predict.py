@@ -13,7 +13,7 @@ from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, asked_on, change
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError
-from dpmpn.wording import counted, duration
+from dpmpn.wording import counted, duration, percent
 
 if TYPE_CHECKING:
     from dpmpn.ask.answer_files import FileReport
@@ -138,7 +138,7 @@ def _show(
     shown = table("rank", "answer", *labelled, "probability", "", *through, right=numbers)
     for p in predictions:
         identifier = [escape(p.answer)] if labelled else []
-        part = [f"{p.through_unseen:.0%}"] if through else []
+        part = [percent(p.through_unseen)] if through else []
         known = "known" if p.known else "held out" if p.held_out else ""
         shown.add_row(str(p.rank), escape(p.label), *identifier, f"{p.probability:.3f}", known, *part)
     output.show(shown)

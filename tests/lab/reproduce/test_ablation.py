@@ -28,7 +28,7 @@ def exhibit(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.fixture
 def whole() -> Config:
-    return config_for(Request(), dataset_named("countries"), 0, kind="strong")
+    return config_for(Request(), dataset_named("countries"), 0, model="strong")
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
@@ -41,8 +41,8 @@ def test_every_change_changes_something_and_has_a_reason(change, settings, whole
     whole = with_overrides(whole, settings)
     own = (
         whole
-        if change.kind == "strong"
-        else config_for(Request(), dataset_named("countries"), 0, kind="paper")
+        if change.model == "strong"
+        else config_for(Request(), dataset_named("countries"), 0, model="paper")
     )
     assert (with_overrides(own, change.settings(whole)) == own) == (change.name == "paper")
     assert change.reason and "\n" not in change.reason

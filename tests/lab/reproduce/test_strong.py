@@ -20,9 +20,9 @@ def exhibit(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return made(STRONG, tmp_path_factory.mktemp("exhibit") / "strong")
 
 
-def result(kind: str, mrr: float, dataset: str = "WN18RR", seed: int = 0, joint: int = 1) -> dict[str, Any]:
+def result(model: str, mrr: float, dataset: str = "WN18RR", seed: int = 0, joint: int = 1) -> dict[str, Any]:
     more = {
-        "model": kind,
+        "model": model,
         "parameters": 1234,
         "dataset": dataset,
         "seed": seed,
@@ -48,16 +48,16 @@ def test_each_model_is_trained_with_settings_of_its_own(exhibit):
 
 
 def test_all_files_are_written_and_the_table_shows_the_results(exhibit):
-    assert {f"strong.{kind}" for kind in ("json", "csv", "md")} <= set(files_of(exhibit.folder))
+    assert {f"strong.{suffix}" for suffix in ("json", "csv", "md")} <= set(files_of(exhibit.folder))
     results = {found["model"]: found for found in exhibit.data()["results"].values()}
     lines = {line["model"]: line for line in exhibit.csv_rows()}
     by_name = {cells[0]: cells for cells in exhibit.cells()}
-    for kind, name in (("paper", "the paper's model"), ("strong", "the stronger model")):
-        cells, scores = by_name[f"**{name}, here**"], results[kind]["scores"]["both"]["realistic"]
+    for model, name in (("paper", "the paper's model"), ("strong", "the stronger model")):
+        cells, scores = by_name[f"**{name}, here**"], results[model]["scores"]["both"]["realistic"]
         assert cells[1:5] == [f"{100 * scores[metric]:.1f}" for metric in TITLES]
-        assert cells[9] == f"{results[kind]['parameters']:,}"
-        assert float(lines[kind]["mrr"]) == scores["mrr"]
-        assert float(lines[kind]["epochs"]) == pytest.approx(0.3, abs=0.01)
+        assert cells[9] == f"{results[model]['parameters']:,}"
+        assert float(lines[model]["mrr"]) == scores["mrr"]
+        assert float(lines[model]["epochs"]) == pytest.approx(0.3, abs=0.01)
     text = exhibit.text()
     assert "Not in the paper. Both models on the same engine" in text and "The paper:" not in text
 
@@ -91,7 +91,7 @@ def test_without_published_figures_nothing_is_said_of_them():
 
 
 def test_seeds_are_averaged():
-    runs = [result(kind, mrr, "UMLS", seed) for kind, seed, mrr in
+    runs = [result(model, mrr, "UMLS", seed) for model, seed, mrr in
             (("paper", 0, 0.5), ("paper", 1, 0.52), ("strong", 0, 0.6), ("strong", 1, 0.64))]  # fmt: skip
     text = shown(*runs)
     assert "| **the stronger model, here** | 62.0 (2.8) |" in text and "MRR +11.0" in text

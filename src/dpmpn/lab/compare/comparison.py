@@ -67,10 +67,10 @@ class Race:
         self,
         contestant: Contestant,
         course: Course,
-        tell: Callable[[Standing], None] = lambda _: None,
+        progress: Callable[[Standing], None] = lambda _: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.contestant, self.course, self.tell, self.stop = contestant, course, tell, stop
+        self.contestant, self.course, self.progress, self.stop = contestant, course, progress, stop
         self.seconds, self.cpu_seconds, self.queries = 0.0, 0.0, 0  # of training alone
         self.curve: list[dict[str, float]] = []
         self.best: dict[str, float] | None = None
@@ -94,7 +94,7 @@ class Race:
             started = time.perf_counter()
             self.queries += self.contestant.train_batch()
             self.seconds += time.perf_counter() - started
-            self.tell(self._standing())
+            self.progress(self._standing())
         self.cpu_seconds += self.contestant.cpu_seconds() - cpu
 
     def _validate(self) -> None:
@@ -126,7 +126,7 @@ class Race:
     def _ranks(self, what: str, queries: np.ndarray) -> Ranks:
         def asked(done: int, total: int) -> None:
             self._check_stop()
-            self.tell(self._standing(f"{what} {done:,} of {total:,}"))
+            self.progress(self._standing(f"{what} {done:,} of {total:,}"))
 
         started = time.perf_counter()
         try:
@@ -227,7 +227,7 @@ class Comparison:
     def run(
         self,
         begin: Callable[[Entrant], None] = lambda _: None,
-        tell: Callable[[Standing], None] = lambda _: None,
+        progress: Callable[[Standing], None] = lambda _: None,
         end: Callable[[Entrant, dict[str, Any]], None] = lambda *_: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> dict[str, Any]:
@@ -241,18 +241,18 @@ class Comparison:
         with holding(self.out):
             for entrant in self.left():
                 begin(entrant)
-                result = self._raced(entrant, tell, stop)
+                result = self._raced(entrant, progress, stop)
                 self.finished[entrant.name] = result
                 self._write_report()
                 end(entrant, result)
             return self._write_report()
 
     def _raced(
-        self, entrant: Entrant, tell: Callable[[Standing], None], stop: Callable[[], bool]
+        self, entrant: Entrant, progress: Callable[[Standing], None], stop: Callable[[], bool]
     ) -> dict[str, Any]:
         contestant = entrant.make()
         try:
-            result = Race(contestant, self.course, tell, stop).run()
+            result = Race(contestant, self.course, progress, stop).run()
         except RunError as error:
             raise RunError(f"{entrant.name}: {error}") from error
         finally:

@@ -145,10 +145,10 @@ def _csv(models: list[dict[str, Any]], published: list[PublishedRow]) -> str:
     writer.writerow(["model", *TITLES, *numbers, *marked, "figures"])
     for model in by_mrr(models):
         result = model["result"]
-        scores = [f"{100 * result['test']['both']['realistic'][metric]:.2f}" for metric in TITLES]
+        scores = [percentage(result["test"]["both"]["realistic"][metric], 2) for metric in TITLES]
         values = [f"{result[key]:.6g}" if key != "parameters" else result[key] for key in numbers[:-2]]
-        values += [f"{_busy_cores(model):.3f}", f"{100 * result['best']['mrr']:.2f}"]
-        values += ["" if (mrr := at_mark(model, mark)) is None else f"{100 * mrr:.2f}" for mark in MARKS]
+        values += [f"{_busy_cores(model):.3f}", percentage(result["best"]["mrr"], 2)]
+        values += ["" if (mrr := at_mark(model, mark)) is None else percentage(mrr, 2) for mark in MARKS]
         writer.writerow([model["name"], *scores, *values, "trained here"])
     for row in published:
         scores = ["" if (value := row.scores[metric]) is None else f"{value:.2f}" for metric in TITLES]

@@ -40,7 +40,7 @@ class Change:
     name: str
     reason: str
     settings: Settings
-    kind: str = "strong"  # the model whose settings are changed
+    model: str = "strong"  # the model whose settings are changed
     is_trained: bool = True  # or the whole model's weights, asked in another way
 
 
@@ -170,18 +170,18 @@ CHANGES = (
         _as_trained,
         is_trained=False,
     ),
-    Change("paper", "control: the paper's model as it is", _fixed(), kind="paper"),
+    Change("paper", "control: the paper's model as it is", _fixed(), model="paper"),
     Change(
         "paper-schedule",
         "control: the paper's model, trained as the stronger one but for the learning rate",
         _trained_alike,
-        kind="paper",
+        model="paper",
     ),
     Change(
         "paper-schedule-rate",
         "control: the same with the stronger model's learning rate",
         _with_its_rate,
-        kind="paper",
+        model="paper",
     ),
 )
 _ALL = Change(WHOLE, "what the others are compared with", _fixed())
@@ -252,8 +252,8 @@ class Ablation(Exhibit):
 
 
 def _piece(request: Request, dataset: Dataset, seed: int, change: Change) -> Piece:
-    whole = config_for(request, dataset, seed, kind="strong")
-    own = whole if change.kind == "strong" else config_for(request, dataset, seed, kind=change.kind)
+    whole = config_for(request, dataset, seed, model="strong")
+    own = whole if change.model == "strong" else config_for(request, dataset, seed, model=change.model)
     settings = change.settings(whole)
     changed = with_overrides(own, settings)
     trained = changed if change.is_trained else own

@@ -97,7 +97,7 @@ class AttentionFlow(TaskExhibit):
                 heads, relations, _ = queries[start : start + size].T
                 _, trace = engine.trace(engine.asking_batch(heads, relations))
                 measured.append(attention_measures(trace))
-                workshop.tell(min(start + size, len(queries)), len(queries))
+                workshop.progress(min(start + size, len(queries)), len(queries))
         averages = np.concatenate(measured, axis=2).mean(axis=2)
         return {
             "task": task,

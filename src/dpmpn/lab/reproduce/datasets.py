@@ -57,7 +57,7 @@ def _measure(name: str, workshop: Workshop) -> Result:
     from dpmpn.data.statistics import statistics
 
     workshop.watch.say(f"measuring {name}")
-    return statistics(dataset_named(name), progress=workshop.tell)
+    return statistics(dataset_named(name), progress=workshop.progress)
 
 
 def _by_name(results: Sequence[Result]) -> dict[str, Result]:

@@ -185,7 +185,7 @@ def _sizes_around_all(neighbours: Neighbours, n_steps: int, workshop: Workshop) 
     every, sizes = np.arange(len(neighbours.degrees)), []
     for start in range(0, len(every), _STARTS):
         sizes.append(neighbours.sizes_around(every[start : start + _STARTS], n_steps))
-        workshop.tell(min(start + _STARTS, len(every)), len(every))
+        workshop.progress(min(start + _STARTS, len(every)), len(every))
     return np.concatenate(sizes)
 
 
@@ -280,7 +280,7 @@ def _grown(
         of_batch, hit = subgraph_sizes(heads, targets, steps(rows, horizon), dataset.graph.n_entities)
         sizes_of.append(of_batch)
         hits.append(hit)
-        workshop.tell(min(rows.stop, len(queries)), len(queries))
+        workshop.progress(min(rows.stop, len(queries)), len(queries))
     sizes = np.concatenate(sizes_of, axis=1)  # steps + 1 x queries
     added = np.diff(sizes, axis=0)
     return {

@@ -55,15 +55,15 @@ def dataset_named(name: str) -> Dataset:
 
 
 def config_for(
-    request: "Request", dataset: Dataset, seed: int, *, kind: str = "paper", **settings: Any
+    request: "Request", dataset: Dataset, seed: int, *, model: str = "paper", **settings: Any
 ) -> Config:
     """The settings of a dataset with those of the request and of an exhibit; quick ones are far smaller.
 
-    `kind` is the model they are for, "paper" or "strong".
+    `model` is the model they are for, "paper" or "strong".
     """
-    config, _ = suitable_config(dataset, kind)
+    config, _ = suitable_config(dataset, model)
     if request.quick:
-        config = with_overrides(config, _QUICK | _QUICK_OF.get(kind, {}))
+        config = with_overrides(config, _QUICK | _QUICK_OF.get(model, {}))
     if request.epochs is not None:
         config = with_overrides(config, {"n_epochs": request.epochs})
     return with_overrides(config, {"seed": seed, **settings})

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpmpn.data.inductive import InductiveSplit
     from dpmpn.lab.reproduce.workshop import Workshop
 
-KINDS = {"paper": "the paper's model", "strong": "the stronger model"}
+MODEL_TITLES = {"paper": "the paper's model", "strong": "the stronger model"}
 _TIES_AGAINST = ("NBFNet", "ComplEx-N3")  # systems that place the answer behind all that tie with it
 _PRESET_OF_TASKS = "NELL-995"  # whose preset is for questions about one relation, not for the whole graph
 _EFFORT = ("epochs", "training_seconds", "cpu_seconds", "queries_per_s")
@@ -36,16 +36,16 @@ _NOT_COMPARABLE = (
 )
 
 
-def model_label(dataset: Dataset, seed: int, kind: str) -> str:
+def model_label(dataset: Dataset, seed: int, model: str) -> str:
     """The name of a run's folder; that of the paper's model is as in other exhibits."""
-    return run_label(dataset, seed, "" if kind == "paper" else kind)
+    return run_label(dataset, seed, "" if model == "paper" else model)
 
 
-def model_config(request: Request, dataset: Dataset, seed: int, kind: str) -> Config:
+def model_config(request: Request, dataset: Dataset, seed: int, model: str) -> Config:
     """The settings of either model on a dataset."""
-    if kind == "paper" and dataset.name == _PRESET_OF_TASKS:
+    if model == "paper" and dataset.name == _PRESET_OF_TASKS:
         dataset = replace(dataset, folder=None)  # as of any graph without a preset
-    return config_for(request, dataset, seed, kind=kind)
+    return config_for(request, dataset, seed, model=model)
 
 
 class Strong(Exhibit):
@@ -68,11 +68,11 @@ class Strong(Exhibit):
         """A training of each model and seed."""
         dataset, pieces = self.dataset(request), []
         for seed in request.seeds:
-            for kind in KINDS:
-                config = model_config(request, dataset, seed, kind)
+            for model in MODEL_TITLES:
+                config = model_config(request, dataset, seed, model)
                 seconds = planned_seconds(request, dataset, config, len(dataset.queries("test")))
-                name = f"{dataset.name.lower()}-{kind}-seed{seed}"
-                pieces.append(Piece(name, seconds, partial(_trained, dataset, config, kind)))
+                name = f"{dataset.name.lower()}-{model}-seed{seed}"
+                pieces.append(Piece(name, seconds, partial(_trained, dataset, config, model)))
         return pieces
 
     def rows(self, request: Request, results: Sequence[Result]) -> list[dict[str, Any]]:
@@ -84,16 +84,18 @@ class Strong(Exhibit):
 
     def text(self, request: Request, results: Sequence[Result]) -> list[str]:
         """Ours among the published ones."""
-        by_kind = {kind: [result for result in results if result["model"] == kind] for kind in KINDS}
+        by_model = {
+            model: [result for result in results if result["model"] == model] for model in MODEL_TITLES
+        }
         dataset = results[0]["dataset"]
         paragraphs = [
-            _system_table(dataset, by_kind),
-            _compared(by_kind),
+            _system_table(dataset, by_model),
+            _compared(by_model),
             f"Scores in percent on all test questions of {dataset}, filtered; entities that tie share the mean of "
             f"their places. {length_note(request, results)} {seeds_note(request, with_paper=False)} "
             "The weights that were best on validation are tested, asked with the horizon that their settings have for "
             "asking. Training seconds are without validations, CPU "
-            f"seconds with them.{_joint_note(by_kind['strong'][0]['joint_targets'])}\n",
+            f"seconds with them.{_joint_note(by_model['strong'][0]['joint_targets'])}\n",
         ]
         if published := published_rows(dataset):
             against = [name for name in _TIES_AGAINST if any(row.system == name for row in published)]
@@ -105,21 +107,23 @@ class Strong(Exhibit):
         return paragraphs
 
 
-def _trained(dataset: Dataset, config: Config, kind: str, workshop: "Workshop") -> Result:
-    label = model_label(dataset, config.run.seed, kind)
+def _trained(dataset: Dataset, config: Config, model: str, workshop: "Workshop") -> Result:
+    label = model_label(dataset, config.run.seed, model)
     run, length = workshop.trained_in_time(label, dataset, config)
     return {
         "dataset": dataset.name,
-        "model": kind,
+        "model": model,
         **length,
         "joint_targets": config.training.joint_targets,
         **workshop.evaluated(run, dataset, horizon=config.asking_horizon()),
     }
 
 
-def _system_table(dataset: str, by_kind: dict[str, list[Result]]) -> str:
+def _system_table(dataset: str, by_model: dict[str, list[Result]]) -> str:
     """Ours among the published ones, the best MRR first; those without one last."""
-    ranked = [(100 * mean_of(results, "mrr"), _own_cells(kind, results)) for kind, results in by_kind.items()]
+    ranked = [
+        (100 * mean_of(results, "mrr"), _own_cells(model, results)) for model, results in by_model.items()
+    ]
     for row in published_rows(dataset):
         cells = [row.system, *(row.shown(metric) for metric in TITLES), *["-"] * 5, row.source]
         ranked.append((row.score("mrr", -1.0), cells))
@@ -131,9 +135,9 @@ def _system_table(dataset: str, by_kind: dict[str, list[Result]]) -> str:
     return table(columns, [cells for _, cells in ranked], words=("figures",))
 
 
-def _own_cells(kind: str, results: Sequence[Result]) -> list[str]:
+def _own_cells(model: str, results: Sequence[Result]) -> list[str]:
     return [
-        f"**{KINDS[kind]}, here**",
+        f"**{MODEL_TITLES[model]}, here**",
         *score_cells(results, TITLES),
         f"{mean_of(results, 'epochs'):.3g}",
         *(f"{mean_of(results, name):,.0f}" for name in _EFFORT[1:]),
@@ -142,9 +146,9 @@ def _own_cells(kind: str, results: Sequence[Result]) -> list[str]:
     ]
 
 
-def _compared(by_kind: dict[str, list[Result]]) -> str:
+def _compared(by_model: dict[str, list[Result]]) -> str:
     """By how many points the stronger model differs from the paper's."""
-    strong, paper = by_kind["strong"], by_kind["paper"]
+    strong, paper = by_model["strong"], by_model["paper"]
     points = [
         f"{title} {100 * (mean_of(strong, metric) - mean_of(paper, metric)):+.1f}"
         for metric, title in TITLES.items()
@@ -183,9 +187,8 @@ class Unseen(Exhibit):
         """A training for each seed."""
         dataset, pieces = self.dataset(request), []
         for seed in request.seeds:
-            config = config_for(
-                request, dataset, seed, kind="strong"
-            )  # those of the whole graph suit its parts
+            # The settings of the whole graph suit its parts.
+            config = config_for(request, dataset, seed, model="strong")
             seconds = planned_seconds(request, dataset, config, len(dataset.queries("test")))
             name = f"{dataset.name.lower()}-seed{seed}"
             pieces.append(Piece(name, seconds, partial(_asked_on_both, dataset, config)))

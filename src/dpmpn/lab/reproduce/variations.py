@@ -233,7 +233,7 @@ def visited_nodes(workshop: "Workshop", run: "RunFolder", dataset: Dataset) -> f
             heads, relations, _ = drawn[start : start + _TRACED_AT_ONCE].T
             _, trace = engine.trace(engine.asking_batch(heads, relations))
             sizes += [len(trace.visited(query)) for query in range(len(heads))]
-            workshop.tell(len(sizes), len(drawn))
+            workshop.progress(len(sizes), len(drawn))
     return mean(sizes)
 
 

@@ -126,7 +126,7 @@ class Workshop:
         from dpmpn.evaluate.evaluator import evaluate
 
         with self.asking(run, dataset, which) as engine:
-            scores = evaluate(engine, dataset, split, horizon=horizon, limit=limit, progress=self.tell)
+            scores = evaluate(engine, dataset, split, horizon=horizon, limit=limit, progress=self.progress)
         return {"scores": scores, "training": training_record(run)}
 
     @contextmanager
@@ -141,7 +141,7 @@ class Workshop:
         finally:
             engine.close()
 
-    def tell(self, done: int, total: int) -> None:
+    def progress(self, done: int, total: int) -> None:
         """Say how many questions were asked; raise `Stopped` where the user ended the work."""
         if self.watch.stop():
             raise Stopped

@@ -51,7 +51,7 @@ def test_validations_take_a_tenth_of_the_time_at_most_but_there_is_one(seconds, 
 def test_a_run_that_was_begun_keeps_its_plan(trial, tmp_path: Path):
     dataset = dataset_named("countries")
     workshop = Workshop(tmp_path, Request(quick=True, threads=1, max_minutes=0.01))
-    config = config_for(workshop.request, dataset, 0, kind="strong")
+    config = config_for(workshop.request, dataset, 0, model="strong")
     first = workshop.planned("a", dataset, config)
     assert trial == [pytest.approx(0.03)]
     workshop.trained("a", dataset, first)
@@ -64,14 +64,14 @@ def test_a_run_that_was_begun_keeps_its_plan(trial, tmp_path: Path):
 )
 def test_without_minutes_or_with_epochs_settings_stay_as_they_are(trial, request_, tmp_path: Path):
     dataset = dataset_named("countries")
-    config = config_for(request_, dataset, 0, kind="strong")
+    config = config_for(request_, dataset, 0, model="strong")
     assert Workshop(tmp_path, request_).planned("a", dataset, config) == config
     assert not trial
 
 
 def test_answers_that_are_learnt_together_make_one_query():
     dataset = dataset_named("countries")
-    config = config_for(Request(), dataset, 0, kind="strong")
+    config = config_for(Request(), dataset, 0, model="strong")
     alone = queries_of_an_epoch(dataset, config.replace(joint_targets=1))
     assert alone == len(dataset.queries("train"))
     assert queries_of_an_epoch(dataset, config.replace(joint_targets=8)) < alone
