@@ -136,7 +136,7 @@ def command(
             say=output.say,
         )
     report = {"facts": facts.to_dicts(), "calibration": _plain(calibration)}
-    output.result(report, lambda: _show(output, facts, out, why))
+    output.result(report, lambda: _show_result(output, facts, out, why))
 
 
 def _say_calibration(output: Output, calibration: "Calibration | None") -> None:
@@ -169,7 +169,7 @@ def _plain(calibration: "Calibration | None") -> dict[str, Any] | None:
     }
 
 
-def _show(output: Output, facts: "pl.DataFrame", out: Path | None, why: bool) -> None:
+def _show_result(output: Output, facts: "pl.DataFrame", out: Path | None, why: bool) -> None:
     shown = facts if out is None else facts.head(_SHOWN)
     if not facts.is_empty():
         _show_facts(output, shown, why)

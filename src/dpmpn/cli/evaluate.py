@@ -48,10 +48,10 @@ def command(
     with Meter(output, "asked") as meter:
         report = reasoner.evaluate(split, per_relation=per_relation, limit=limit, progress=meter.show)
     report = report if on is None else {"on": reasoner.dataset.name, **report}
-    output.result(report, lambda: _show(output, report, reasoner.graph.relation_names))
+    output.result(report, lambda: _show_scores(output, report, reasoner.graph.relation_names))
 
 
-def _show(output: Output, report: dict[str, Any], names: Vocabulary) -> None:
+def _show_scores(output: Output, report: dict[str, Any], names: Vocabulary) -> None:
     unseen = f"; {report['unseen']:,} with an entity that has no training fact" if report["unseen"] else ""
     output.say(f"{report['split']}: {report['triples']:,} triples, {report['queries']:,} questions{unseen}")
     output.say()

@@ -115,10 +115,10 @@ def command(
             kept_share=kept_share or KEPT_SHARE,
             progress=meter.show_speed,
         )
-    output.result(report, lambda: _show(output, report))
+    output.result(report, lambda: _show_measures(output, report))
 
 
-def _show(output: Output, report: dict[str, Any]) -> None:
+def _show_measures(output: Output, report: dict[str, Any]) -> None:
     output.wrap(
         f"{report['dataset']}, {report['split']}: {report['asked']:,} of {counted(report['questions'], 'question')}"
         f"{_left_out(report)}"

@@ -113,7 +113,7 @@ def _ask_one(
         for answer in plain:
             answer["why"] = [asdict(path) for path in predictions.why(answer["answer"])]
     question = f"<?, {relation}, {head}>" if inverse else f"<{head}, {relation}, ?>"
-    output.result(plain, lambda: _show(output, question, predictions, reasoner.graph, why))
+    output.result(plain, lambda: _show_answers(output, question, predictions, reasoner.graph, why))
 
 
 def _ask_file(output: Output, reasoner: Reasoner, queries: Path, out: Path, **options: Any) -> None:
@@ -124,7 +124,7 @@ def _ask_file(output: Output, reasoner: Reasoner, queries: Path, out: Path, **op
     output.result({"out": str(out), **asdict(report)}, lambda: _show_report(output, report, out))
 
 
-def _show(
+def _show_answers(
     output: Output, question: str, predictions: Predictions, graph: "KnowledgeGraph", why: bool
 ) -> None:
     output.say(question, style="bold")
