@@ -105,49 +105,22 @@ class DatasetRow(NamedTuple):
     can_be_fetched: bool
 
 
-_TASKS = (
-    "agentbelongstoorganization",
-    "athletehomestadium",
-    "athleteplaysforteam",
-    "athleteplaysinleague",
-    "athleteplayssport",
-    "organizationheadquarteredincity",
-    "organizationhiredperson",
-    "personborninlocation",
-    "personleadsorganization",
-    "teamplaysinleague",
-    "teamplayssport",
-    "worksfor",
-)
-_EXTRAS = ("UMLS", "Kinship", "Nations", "Countries_S1", "Countries_S2", "Countries_S3", "Family")
+def _entry(location: str, values: dict[str, Any]) -> Entry:
+    published = Counts(**values["published"]) if "published" in values else None
+    aliases = location, location.rpartition("/")[2]
+    return Entry(
+        values.get("name", location),
+        location,
+        values["kind"],
+        values.get("preset"),
+        aliases,
+        published,
+        values.get("note", ""),
+    )
 
 
-def _paper(name: str, preset: str, published: Counts, note: str = "") -> Entry:
-    return Entry(name, name, "paper", preset, published=published, note=note)
-
-
-def _task(task: str) -> Entry:
-    location = f"NELL-995-tasks/{task}"
-    return Entry(f"NELL-995/{task}", location, "task", "nell995", aliases=(task, location))
-
-
-_ENTRIES = (
-    _paper("FB15K", "fb15k", Counts(14_951, 1_345, 483_142, 50_000, 59_071)),
-    _paper("FB15K-237", "fb15k-237", Counts(14_541, 237, 272_115, 17_535, 20_466)),
-    _paper("WN18", "wn18", Counts(40_943, 18, 141_442, 5_000, 5_000)),
-    _paper("WN18RR", "wn18rr", Counts(40_943, 11, 86_835, 3_034, 3_134)),
-    _paper("NELL-995", "nell995", Counts(74_536, 200, 149_678, 543, 2_818)),
-    _paper(
-        "YAGO3-10",
-        "yago3-10",
-        Counts(123_188, 37, 1_079_040, 5_000, 5_000),
-        note="YAGO3-10-quarter exists as a scale set only: its scores are not those of YAGO3-10",
-    ),
-    *(_task(task) for task in _TASKS),
-    *(Entry(name, name, "extra") for name in _EXTRAS),
-    Entry("YAGO3-10-quarter", "YAGO3-10-quarter", "scale"),
-    Entry("countries", "countries", "bundled"),
-)
+_VALUES = tomllib.loads((Path(__file__).parent / "datasets.toml").read_text("utf-8"))
+_ENTRIES = tuple(_entry(location, values) for location, values in _VALUES.items())
 
 DATASETS: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 
@@ -205,8 +178,7 @@ def listing(location: str) -> Listing | None:
 
 @cache
 def _table() -> dict[str, Listing]:
-    values = tomllib.loads((Path(__file__).parent / "downloads.toml").read_text("utf-8"))
-    return {location: _listing(value) for location, value in values.items()}
+    return {location: _listing(values) for location, values in _VALUES.items() if "files" in values}
 
 
 def _listing(value: dict[str, Any]) -> Listing:
