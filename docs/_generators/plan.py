@@ -28,8 +28,8 @@ def house_plan() -> str:
 
 
 def drawn_lines() -> dict[tuple[str, str], int]:
-    """The imports that are drawn: not those to the ground floor, nor those past a room that leads there, too."""
-    lines = {pair: n for pair, n in between_rooms().items() if floor_of(pair[1]) < len(FLOORS) - 1}
+    """The imports that are drawn: not those to the two lowest floors, nor those past a room that leads there, too."""
+    lines = {pair: n for pair, n in between_rooms().items() if floor_of(pair[1]) < len(FLOORS) - 2}
 
     def leads_there(a: str, b: str) -> bool:
         between = (c for first, c in lines if first == a and floor_of(a) < floor_of(c) < floor_of(b))
@@ -85,18 +85,11 @@ def _room(room: str, box: Box) -> str:
 
 
 def _line(boxes: dict[str, Box], importer: str, imported: str, count: int) -> str:
-    """A line from the lower edge of the importing room to the upper edge of the other; beside, on one floor."""
+    """A line from the lower edge of the importing room to the upper edge of the other."""
     (left, top, width), (to_left, to_top, to_width) = boxes[importer], boxes[imported]
     start, end = left + width / 2, to_left + to_width / 2
-    if floor_of(importer) == floor_of(imported):  # a bow below the rooms
-        low = top + ROOM_HEIGHT
-        path = f"M{start:.1f} {low:.1f}Q{(start + end) / 2:.1f} {low + 30:.1f} {end:.1f} {low:.1f}"
-    else:
-        bend = (to_top - top - ROOM_HEIGHT) / 2
-        path = (
-            f"M{start:.1f} {top + ROOM_HEIGHT:.1f}C{start:.1f} {top + ROOM_HEIGHT + bend:.1f} "
-            f"{end:.1f} {to_top - bend:.1f} {end:.1f} {to_top:.1f}"
-        )
+    low, bend = top + ROOM_HEIGHT, (to_top - top - ROOM_HEIGHT) / 2
+    path = f"M{start:.1f} {low:.1f}C{start:.1f} {low + bend:.1f} {end:.1f} {to_top - bend:.1f} {end:.1f} {to_top:.1f}"
     return element(
         "path", title(f"{importer} imports {imported}, {count} times"), d=path, fill="none",
         stroke="currentColor", stroke_opacity="0.45", stroke_width=min(1 + count / 8, 4),

@@ -65,5 +65,5 @@ def test_the_plan_shows_every_room_and_line() -> None:
     texts = [element.text for element in tree.iter("{http://www.w3.org/2000/svg}text")]
     assert {room for floor in house.FLOORS for room in floor.rooms} <= set(texts)
     assert len(list(tree.iter("{http://www.w3.org/2000/svg}path"))) == len(drawn_lines())
-    assert ("complete", "reasoner") in drawn_lines()
-    assert ("cli", "model") not in drawn_lines()  # the reasoner leads there
+    assert ("complete", "ask") in drawn_lines()
+    assert ("cli", "models") not in drawn_lines()  # others lead there
