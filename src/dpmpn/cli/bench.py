@@ -5,11 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from dpmpn.cli.output import JsonTarget, Output, table
-from dpmpn.cli.settings import with_settings
-from dpmpn.config import check_overrides, load_preset, with_overrides
-from dpmpn.data.importer import load_dataset
+from dpmpn.cli.settings import chosen_settings, with_settings
 from dpmpn.errors import ConfigError
-from dpmpn.suitable_config import suitable_config
 
 
 @with_settings()
@@ -34,10 +31,7 @@ def command(
     output = Output(json)
     if seconds <= 0:
         raise ConfigError(f"'--seconds' must be above 0, not {seconds:g}")
-    model = check_overrides(settings)
-    chosen = load_preset(preset) if preset is not None else None
-    data = load_dataset(dataset)
-    config = with_overrides(chosen if chosen is not None else suitable_config(data, model)[0], settings)
+    data, config, _ = chosen_settings(dataset, preset, settings)
 
     from dpmpn.lab.bench import bench
 

@@ -1,14 +1,17 @@
-"""Every setting of the configuration as a command-line option, made from the configuration's own fields."""
+"""The settings of a command: an option for each, made from the configuration, and those a dataset starts from."""
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_args
 
 import typer
 
-from dpmpn.config import SECTIONS, all_settings
+from dpmpn.config import SECTIONS, Config, all_settings, check_overrides, load_preset, with_overrides
+from dpmpn.data.dataset import Dataset
+from dpmpn.data.importer import load_dataset
 from dpmpn.settings import Setting
+from dpmpn.suitable_config import suitable_config
 
 _ALIASES = {"n_epochs": ["--epochs"]}
 _KINDS = {int: "INT", float: "NUMBER", str: "TEXT"}
@@ -39,6 +42,21 @@ def with_settings(*sections: str) -> Callable[[Callable[..., None]], Callable[..
         return with_given
 
     return decorate
+
+
+def chosen_settings(
+    name: str, preset: str | None, settings: Mapping[str, str]
+) -> tuple[Dataset, Config, list[str]]:
+    """A dataset, its settings with those that were given, and why they are so; what is wrong is refused before reading.
+
+    They start from a preset, else from what suits the dataset.
+    """
+    model = check_overrides(settings)
+    config = load_preset(preset) if preset is not None else None
+    dataset, reasons = load_dataset(name), [f"preset {preset}"]
+    if config is None:
+        config, reasons = suitable_config(dataset, model)
+    return dataset, with_overrides(config, settings), reasons
 
 
 def _parameter(leaf: Setting) -> inspect.Parameter:

@@ -32,7 +32,7 @@ class Stop:
     @property
     def exit_code(self) -> int:
         """What a shell reports of a process that the signal ended."""
-        return 128 + (self.number or signal.SIGINT)
+        return Stopped(self.number).exit_code
 
 
 @contextmanager

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpmpn.cli.output import JsonTarget, Meter, Output
-from dpmpn.cli.settings import with_settings
+from dpmpn.cli.settings import chosen_settings, with_settings
 from dpmpn.cli.signals import stoppable
-from dpmpn.config import Config, check_overrides, load_preset, with_overrides
+from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
-from dpmpn.data.importer import load_dataset
 from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, RunError
-from dpmpn.suitable_config import suitable_config
 from dpmpn.wording import duration, plural
 
 if TYPE_CHECKING:
@@ -82,16 +80,10 @@ def _new(
     output: Output, out: Path, name: str, preset: str | None, settings: dict[str, str]
 ) -> tuple["RunFolder", Dataset, Config]:
     """A new run, after everything that can be wrong with the request was checked."""
-    model = check_overrides(settings)
-    chosen = load_preset(preset) if preset is not None else None
-    dataset = load_dataset(name)
-    reasons = [f"preset {preset}"]
-    if chosen is None:
-        chosen, reasons = suitable_config(dataset, model)
+    dataset, config, reasons = chosen_settings(name, preset, settings)
     output.say("settings: " + (reasons[0] if len(reasons) == 1 else "derived from the graph"))
     for reason in reasons[1:] and reasons:
         output.say(f"  {reason}")
-    config = with_overrides(chosen, settings)
 
     from dpmpn.train.run_folder import RunFolder
 

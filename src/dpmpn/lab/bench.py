@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -45,46 +46,43 @@ def bench(dataset: Dataset, config: Config, seconds: float = 20.0, reference: bo
     Training really trains, from the initial network. Wall time counts; CPU seconds per wall second stand beside it,
     since a busy neighbour halves a rate without a trace.
     """
-    network = build_model(dataset.graph.n_entities, dataset.graph.n_relations, config.model, config.run.seed)
-    engine = Engine(network, dataset.graph, config)
-    try:
+    with _untrained(dataset, config) as engine:
         report: dict[str, Any] = {
             "dataset": dataset.name,
             "model": config.model.name,
             "entities": dataset.graph.n_entities,
             "edges": dataset.graph.n_edges,
-        }
-        report |= {
             "horizon": asdict(config.horizon),
             "threads": engine.threads,
             "machine": processor(),
+            **_rates("train", _training(engine, dataset, config), seconds, engine),
+            **_rates("evaluate", _asking(engine, dataset, config), seconds, engine),
+            **_single_query(engine, dataset),
+            "peak_rss_bytes": engine.usage().peak_rss_bytes,
         }
-        report |= _rates("train", _training(engine, dataset, config), seconds, engine)
-        report |= _rates("evaluate", _asking(engine, dataset, config), seconds, engine)
-        report |= _single_query(engine, dataset)
-        report["peak_rss_bytes"] = engine.usage().peak_rss_bytes
-    finally:
-        engine.close()
     report["reference_train_queries_per_s"] = report["speed_up_over_reference"] = None
     if reference:
-        network = build_model(
-            dataset.graph.n_entities, dataset.graph.n_relations, config.model, config.run.seed
-        )
-        plain = Engine(network, dataset.graph, config, reference=True)
-        measured = _rates("reference_train", _training(plain, dataset, config), seconds, plain, warm_up=1)
-        report["reference_train_queries_per_s"] = measured["reference_train_queries_per_s"]
-        report["speed_up_over_reference"] = (
-            report["train_queries_per_s"] / report["reference_train_queries_per_s"]
-        )
+        with _untrained(dataset, config, reference=True) as plain:
+            rate = _stretch(_training(plain, dataset, config), seconds, plain, warm_up=1).queries_per_s
+        report["reference_train_queries_per_s"] = rate
+        report["speed_up_over_reference"] = report["train_queries_per_s"] / rate
     return report
 
 
 def training_stretch(dataset: Dataset, config: Config, seconds: float) -> Stretch:
     """Train from the initial network for so many seconds after a warm-up, and keep nothing of it."""
-    network = build_model(dataset.graph.n_entities, dataset.graph.n_relations, config.model, config.run.seed)
-    engine = Engine(network, dataset.graph, config)
-    try:
+    with _untrained(dataset, config) as engine:
         return _stretch(_training(engine, dataset, config), seconds, engine)
+
+
+@contextmanager
+def _untrained(dataset: Dataset, config: Config, reference: bool = False) -> Iterator[Engine]:
+    """An engine with the initial network."""
+    graph = dataset.graph
+    network = build_model(graph.n_entities, graph.n_relations, config.model, config.run.seed)
+    engine = Engine(network, graph, config, reference=reference)
+    try:
+        yield engine
     finally:
         engine.close()
 
@@ -111,10 +109,8 @@ def _asking(engine: Engine, dataset: Dataset, config: Config) -> Iterator[int]:
         yield size
 
 
-def _rates(
-    name: str, work: Iterator[int], seconds: float, engine: Engine, warm_up: int = _WARM_UP_BATCHES
-) -> dict[str, float]:
-    measured = _stretch(work, seconds, engine, warm_up)
+def _rates(name: str, work: Iterator[int], seconds: float, engine: Engine) -> dict[str, float]:
+    measured = _stretch(work, seconds, engine)
     return {f"{name}_queries_per_s": measured.queries_per_s, f"{name}_busy_cores": measured.busy_cores}
 
 
