@@ -6,7 +6,7 @@ from dpmpn.explain.subgraph import Subgraph
 from dpmpn.render.labels import Placer, edge_lines
 from dpmpn.render.layout import lay_out_pruned
 from dpmpn.render.panel import Panel, draw_subgraph
-from dpmpn.render.shapes import Box, Disc, Layout, bundled, course
+from dpmpn.render.shapes import Box, Disc, Layout, bundled, curve_of
 
 
 def overlap(one: Box, other: Box) -> bool:
@@ -79,7 +79,7 @@ def test_boxes_overlap_if_they_share_more_than_an_edge():
 def points_of(panel: Panel, layout: Layout) -> list[np.ndarray]:
     """Points along the lines of a panel, which avoid all nodes."""
     avoided = [True] * len(layout.discs)
-    return [course(line, layout, avoided).points(101) for line in panel.lines]
+    return [curve_of(line, layout, avoided).points(101) for line in panel.lines]
 
 
 def covered(points: np.ndarray, boxes: list[Box]) -> float:

@@ -177,17 +177,17 @@ def _around(disc: Disc, width: float, height: float, field: float) -> list[tuple
 
 
 def place_edge_labels(
-    texts: Mapping[int, tuple[str, ...]], lines: Sequence[Bundle], courses: Sequence[Curve], placer: Placer
+    texts: Mapping[int, tuple[str, ...]], lines: Sequence[Bundle], curves: Sequence[Curve], placer: Placer
 ) -> dict[int, Label]:
     """Labels on their lines, as near to the middle as there is room; above those that lead back to their node."""
     labels: dict[int, Label] = {}
     for at, text in texts.items():
         width, height = size_of(text, EDGE_SIZE)
         if lines[at].is_loop:
-            x, y = courses[at].at(0.5)
+            x, y = curves[at].at(0.5)
             middles = [((x + part * width, y - height / 2 - 3), abs(part)) for part in (0.0, 0.25, -0.25)]
         else:
-            middles = [(courses[at].at(part), 4 * abs(part - 0.5)) for part in _ALONG]
+            middles = [(curves[at].at(part), 4 * abs(part - 0.5)) for part in _ALONG]
         box = placer.place([(Box.around(x, y, width + 6, height + 1), cost) for (x, y), cost in middles], at)
         if box is not None:
             labels[at] = Label(text, box, EDGE_SIZE)

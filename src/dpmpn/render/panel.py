@@ -30,7 +30,7 @@ from dpmpn.render.shapes import (
     arrow,
     arrow_signs,
     bundled,
-    course,
+    curve_of,
 )
 
 _FINE = 81  # points of a line: nearer to each other than the smallest label is wide
@@ -70,8 +70,8 @@ def draw_subgraph(
     stands_out = _Kept(subgraph, kept)
     lines = _chosen(bundled(subgraph, weights, layout.discs), stands_out, most_lines)
     strong = stands_out.nodes
-    courses = [course(line, layout, strong) for line in lines]
-    points = np.stack([c.points(_FINE) for c in courses]) if courses else np.zeros((0, 1, 2))
+    curves = [curve_of(line, layout, strong) for line in lines]
+    points = np.stack([c.points(_FINE) for c in curves]) if curves else np.zeros((0, 1, 2))
     heaviest = max((line.weight for line in lines), default=0.0)
     parts_of_heaviest = np.array([line.weight / heaviest if heaviest > 0 else 0.0 for line in lines])
     placer = Placer(layout.width, layout.height, points, parts_of_heaviest)
@@ -82,10 +82,10 @@ def draw_subgraph(
     node_labels = place_node_labels(subgraph, layout, strong, placer, most_labels[0], n_strong)
     labelled = [at for at, line in enumerate(lines) if kept is None or stands_out.has(line)][: most_labels[1]]
     texts = {at: edge_lines(lines[at], len(lines), keys, arrow_signs(lines[at], layout)) for at in labelled}
-    edge_labels = place_edge_labels(texts, lines, courses, placer)
+    edge_labels = place_edge_labels(texts, lines, curves, placer)
     drawn = [
         _draw_line(subgraph, line, curve, part, stands_out.has(line))
-        for line, curve, part in zip(lines, courses, parts_of_heaviest.tolist(), strict=True)
+        for line, curve, part in zip(lines, curves, parts_of_heaviest.tolist(), strict=True)
     ]
     colours = FAINT_TEXT, TEXT
     parts = [

@@ -100,30 +100,25 @@ def bundled(
             continue
         ends = min(edge.source, edge.target), max(edge.source, edge.target)
         groups.setdefault(ends, []).append(at)
-    bundles = (_bundle(subgraph, *ends, places, weights) for ends, places in groups.items())
+    bundles = (_bundle(subgraph, *ends, edges, weights) for ends, edges in groups.items())
     return tuple(sorted(bundles, key=lambda b: (-round(b.weight, 9), b.source, b.target)))
 
 
 def _bundle(
-    subgraph: Subgraph, source: int, target: int, places: list[int], weights: Sequence[float]
+    subgraph: Subgraph, source: int, target: int, edges: list[int], weights: Sequence[float]
 ) -> Bundle:
     """Relations stand in the order of the weight that went along them."""
     heaviest: dict[str, float] = {}
     directions: dict[str, tuple[str, bool, bool]] = {}
-    for at in places:
+    for at in edges:
         edge = subgraph.edges[at]
         forward = (edge.source == source) != edge.inverse
         label, was_forward, was_backward = directions.get(edge.relation, (edge.relation_label, False, False))
         directions[edge.relation] = label, was_forward or forward, was_backward or not forward
         heaviest[edge.relation] = heaviest.get(edge.relation, 0.0) + weights[at]
     order = sorted(directions, key=lambda relation: (-round(heaviest[relation], 9), relation))
-    return Bundle(
-        source,
-        target,
-        tuple(places),
-        sum(weights[at] for at in places),
-        tuple(directions[relation] for relation in order),
-    )
+    relations = tuple(directions[relation] for relation in order)
+    return Bundle(source, target, tuple(edges), sum(weights[at] for at in edges), relations)
 
 
 @dataclass(frozen=True)
@@ -147,30 +142,21 @@ class Curve:
         return np.asarray(a * np.array(self.start) + b * np.array(self.control) + c * np.array(self.end))
 
 
-def course(bundle: Bundle, layout: Layout, avoided: Sequence[bool]) -> Curve:
-    """The least bent course that goes through the fewest other nodes, of those that are to be avoided."""
+def curve_of(bundle: Bundle, layout: Layout, avoided: Sequence[bool]) -> Curve:
+    """The least bent curve that goes through the fewest other nodes, of those that are to be avoided."""
     source, target = layout.discs[bundle.source], layout.discs[bundle.target]
     if bundle.is_loop:
         return _loop(source)
-    others = np.array(
-        [
-            (disc.x, disc.y, disc.radius)
-            for at, disc in layout.discs.items()
-            if avoided[at] and at not in (bundle.source, bundle.target)
-        ]
-    ).reshape(-1, 3)
-    best, fewest = None, math.inf
+    ends = bundle.source, bundle.target
+    others = [disc for at, disc in layout.discs.items() if avoided[at] and at not in ends]
+    costs: dict[float, Curve] = {}
     for bend in _BENDS:
         curve = _bent(source, target, bend)
-        cost = _hits(curve, others) + abs(bend) * 3
-        if _leaves(curve, layout):
-            cost += 100
-        if cost < fewest:
-            best, fewest = curve, cost
-        if fewest == 0:
+        cost = _hits(curve, np.array(others).reshape(-1, 3)) + abs(bend) * 3 + 100 * _leaves(curve, layout)
+        costs.setdefault(cost, curve)
+        if cost == 0:
             break
-    assert best is not None
-    return best
+    return costs[min(costs)]
 
 
 def arrow_signs(bundle: Bundle, layout: Layout) -> tuple[str, str]:
@@ -182,10 +168,10 @@ def arrow_signs(bundle: Bundle, layout: Layout) -> tuple[str, str]:
     return ("↓", "↑") if dy >= 0 else ("↑", "↓")
 
 
-def arrow(course: Curve, at_end: bool, size: float) -> list[tuple[float, float]]:
-    """The corners of an arrow head at an end of a course."""
-    tip = course.end if at_end else course.start
-    back = course.control if course.control != tip else (course.start if at_end else course.end)
+def arrow(curve: Curve, at_end: bool, size: float) -> list[tuple[float, float]]:
+    """The corners of an arrow head at an end of a curve."""
+    tip = curve.end if at_end else curve.start
+    back = curve.control if curve.control != tip else (curve.start if at_end else curve.end)
     dx, dy = tip[0] - back[0], tip[1] - back[1]
     length = math.hypot(dx, dy) or 1.0
     dx, dy = dx / length, dy / length
