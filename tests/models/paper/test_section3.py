@@ -1,5 +1,6 @@
 """The paper's model is what Section 3 says: both paths against a dense transcription of its equations."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +20,15 @@ from dpmpn.models import build_model
 from dpmpn.models.paper.settings import PaperSettings
 
 DIMS, SMALL_DIMS, MANY = 5, 3, 1000
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """On a busy machine threads that wait for each other would take longer than such small sums."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,128 @@
+"""Mutants of the stronger model."""
+
+from mutation import STRONG, Mutant, mutant
+
+_REFERENCE, _NETWORK, _FAST = (
+    "models/strong/reference.py",
+    "models/strong/network.py",
+    "models/strong/fast.py",
+)
+
+MUTANTS_OF_STRONG: list[Mutant] = [
+    mutant(
+        "profiles-see-hidden-facts",
+        "The profile of an entity counts the facts that a batch hides, in both paths.",
+        (_REFERENCE, "    kept[removed] = False\n", ""),
+        (
+            "models/strong/fast.py",
+            "self.kinds = profiles.without(batch.removed)",
+            "self.kinds = profiles.kinds",
+        ),
+        tests=STRONG,
+    ),
+    mutant(
+        "known-answers-are-rivals",
+        "Other right answers count against the one that is learnt, in both paths.",
+        (
+            _REFERENCE,
+            "answers[torch.from_numpy(known), torch.from_numpy(targets.known)] = True",
+            "answers[torch.from_numpy(known), torch.from_numpy(targets.known)] = False",
+        ),
+        (
+            "models/strong/softmax.py",
+            "answers = np.unique(np.concatenate([known, own]))",
+            "answers = np.unique(np.concatenate([known[:0], own]))",
+        ),
+        tests=STRONG,
+    ),
+    mutant(
+        "update-without-residual",
+        "A state of the stronger model is replaced, not added to, in both paths.",
+        (_REFERENCE, "return old + torch.relu(", "return torch.relu("),
+        (
+            "ops/normalise.py",
+            "row[k] = old[k] + max(c[k] * weight[k] + bias[k]",
+            "row[k] = max(c[k] * weight[k] + bias[k]",
+        ),
+        ("ops/normalise.py", "        dreceived[:, : gradient.shape[1]] += gradient\n", ""),
+        tests=STRONG,
+    ),
+    mutant(
+        "inverse-of-the-relation-asked",
+        "What the inverse of the relation asked adds goes to the relation itself.",
+        (_NETWORK, "np.stack([relations, inverse[relations]], 1)", "np.stack([relations, relations], 1)"),
+        tests=STRONG,
+    ),
+    mutant(
+        "prior-of-the-relation-asked",
+        "Having the relation asked and how often share one weight of the prior.",
+        (_NETWORK, "self.prior_asked[2 * which + part]", "self.prior_asked[2 * which]"),
+        tests=STRONG,
+    ),
+    mutant(
+        "no-more-for-the-head",
+        "The head of a question has no offset of its own, in both paths.",
+        (
+            _REFERENCE,
+            "network.visited[relation][of_query] + network.is_head[relation][of_query] * is_head",
+            "network.visited[relation][of_query] + 0 * network.is_head[relation][of_query] * is_head",
+        ),
+        (
+            "models/strong/fast.py",
+            "+ visited_more + head_more * is_head",
+            "+ visited_more + 0 * head_more * is_head",
+        ),
+        tests=STRONG,
+    ),
+    mutant(
+        "mean-message-is-the-sum",
+        "The mean of the messages repeats their sum, in both paths.",
+        (_REFERENCE, "torch.cat([old, received, received / count,", "torch.cat([old, received, received,"),
+        (
+            "ops/gate.py",
+            "        share = one / out.dtype.type(count[s])\n        for k in range(width):\n            row[2 ",
+            "        share = one\n        for k in range(width):\n            row[2 ",
+        ),
+        tests=STRONG,
+    ),
+    mutant(
+        "prior-leaves-out-the-last-step",
+        "The last step chooses nodes without their priors, in both paths.",
+        (
+            _REFERENCE,
+            "    if prior is not None:\n        logit = logit +",
+            "    if prior is not None:\n        logit = logit + 0 *",
+        ),
+        (
+            "models/strong/fast.py",
+            "if number == len(self.network.steps) - 1:",
+            "if number == len(self.network.steps):",
+        ),
+        tests=STRONG,
+    ),
+    mutant(
+        "scores-are-not-rounded",
+        "Horizons choose between equal nodes by the order their messages were added up in.",
+        (
+            "models/strong/fast.py",
+            "self.scores[self.visited.row].round(DIGITS)",
+            "self.scores[self.visited.row]",
+        ),
+        (
+            _REFERENCE,
+            "attention.detach().round(decimals=DIGITS), visited, on",
+            "attention.detach(), visited, on",
+        ),
+        tests=STRONG,
+    ),
+    mutant(
+        "probabilities-without-the-unvisited",
+        "The softmax of an answer runs over the visited entities alone.",
+        (
+            "models/strong/softmax.py",
+            "total = _log_total(reached, reached.logits, _unvisited(reached))",
+            "total = _log_total(reached, reached.logits, 0 * _unvisited(reached))",
+        ),
+        tests=STRONG,
+    ),
+]
