@@ -2,10 +2,12 @@
 
 import signal
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 settings.register_profile("same-every-time", derandomize=True, deadline=None)
 settings.load_profile("same-every-time")
+# For those who ask only whether a test fails (--hypothesis-profile), and not for the smallest case that makes it.
+settings.register_profile("first-failure", phases=[Phase.explicit, Phase.generate])
 
 # What a shell runs in the background ignores Ctrl-C, and so would the programs that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)

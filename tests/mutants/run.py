@@ -31,18 +31,8 @@ def run_tests(sources: Path, tests: tuple[str, ...], timeout: float) -> tuple[st
     """How the tests end with a tree of sources ("passed", "failed" or "timeout"), and what failed first."""
     environment = {**os.environ, "PYTHONPATH": str(sources), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("NUMBA_CACHE_DIR", None)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--tb=no",
-        "-rfE",
-        *tests,
-    ]
+    options = ["-x", "-q", "-p", "no:cacheprovider", "--tb=no", "-rfE", "--hypothesis-profile=first-failure"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     try:
         done = subprocess.run(
             command, cwd=ROOT, env=environment, timeout=timeout, capture_output=True, text=True, check=False

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.engine.batch import QueryBatch
+from dpmpn.engine.batch import QueryBatch, removed_edges
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.settings import Horizon
 from dpmpn.engine.targets import Targets
@@ -70,9 +70,8 @@ def reference_edges(graph: KnowledgeGraph, batch: QueryBatch) -> set[Edge]:
     """Every edge that the reference would expand from any node."""
     network = build_model(graph.n_entities, graph.n_relations, PaperSettings(n_dims=2), 0)
     nodes = torch.arange(graph.n_entities)  # of the first query
-    edges = PaperReference(network, graph, batch, Horizon(strategy="nodes")).scan(
-        0, nodes
-    )  # all of each node
+    every = Horizon(strategy="nodes")  # all edges of a node
+    edges = PaperReference(network, graph, batch, every).scan(0, nodes)
     rows = nodes[edges.sender], edges.relation, edges.tail
     found = set(zip(*(row.tolist() for row in rows), strict=True))
     return {edge for edge in found if edge[1] != graph.self_loop}
@@ -158,3 +157,35 @@ def test_edges_removed_for_asking_are_not_seen_either(seed: int, data: st.DataOb
     assert all(set(step) == seen for step in ignn_edges(batch))
     assert reference_edges(graph, batch) == seen
     assert traced_edges(engine, batch) <= seen
+
+
+def answers(
+    graph: KnowledgeGraph, removed: np.ndarray, config: Config, seed: int, reference: bool
+) -> np.ndarray:
+    """The probability of every entity for every question, by a network whose weights depend on the seed alone."""
+    network = build_model(graph.n_entities, graph.n_relations, config.model, seed).double()
+    draw = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.normal_(0, 0.5, generator=draw)
+    engine = Engine(network, graph, config, reference)
+    heads, relations = (x.ravel() for x in np.mgrid[: graph.n_entities, : graph.n_relations])
+    return engine.answer(engine.asking_batch(heads, relations, removed)).of_all(graph.n_entities)
+
+
+@pytest.mark.parametrize("reference", [True, False])
+@pytest.mark.parametrize("model", ["paper", "strong"])
+@pytest.mark.parametrize("seed", range(3))
+def test_hidden_facts_are_as_if_they_had_never_been(model: str, seed: int, reference: bool) -> None:
+    graph = make_graph(seed, add_inverses=True)
+    edges = np.array(sorted(every_edge(graph)))
+    facts = edges[edges[:, 1] < N_FORWARD]
+    is_hidden = np.random.default_rng(seed).random(len(facts)) < 0.3
+    without = KnowledgeGraph.from_ids(facts[~is_hidden], 8, N_FORWARD)
+    config = make_config(graph, model=model)
+    found = answers(graph, removed_edges(graph, facts[is_hidden], "triples"), config, seed, reference)
+    nothing = np.empty(0, np.int64)
+    np.testing.assert_allclose(
+        found, answers(without, nothing, config, seed, reference), rtol=1e-5, atol=1e-9
+    )
+    assert abs(found - answers(graph, nothing, config, seed, reference)).max() > 1e-3
