@@ -20,10 +20,12 @@ MODELS = (*PAPER, *STRONG)
 BATCHES = ("tests/train/test_hidden_facts.py", "tests/train/test_batches.py", "tests/engine")
 TRAINING = (
     "tests/train/test_optimiser.py",
+    "tests/train/test_averaged_weights.py",
     "tests/train/test_schedule.py",
     "tests/train/test_trainer.py",
     "tests/train/test_checkpoint.py",
     "tests/train/test_run_folder.py",
+    "tests/models/strong/test_strong_training.py",
 )
 EVALUATION = ("tests/evaluate",)
 GRAPHS = ("tests/data/test_graph.py", "tests/data/test_dataset.py", "tests/data/test_changed_graph.py")
