@@ -8,8 +8,8 @@ MUTANTS_OF_ENGINE: list[Mutant] = [
         "The IGNN's edges are drawn from the graph that still holds the batch's own facts.",
         (
             "train/batches.py",
-            "            self.graph, removed, model.ignn_steps",
-            "            self.graph, removed[:0], model.ignn_steps",
+            "sample_ignn_edges(self.graph, removed, *self",
+            "sample_ignn_edges(self.graph, removed[:0], *self",
         ),
         tests=BATCHES,
     ),
@@ -47,7 +47,7 @@ MUTANTS_OF_ENGINE: list[Mutant] = [
         "pairs-one-way",
         "Only edges from head to tail of a batch's pairs are removed.",
         (
-            "engine/leaks.py",
+            "engine/batch.py",
             "np.concatenate([_pair_edges(*args, heads, tails), _pair_edges(*args, tails, heads)])",
             "_pair_edges(*args, heads, tails)",
         ),
@@ -57,7 +57,7 @@ MUTANTS_OF_ENGINE: list[Mutant] = [
         "inverses-stay",
         "The inverses of a batch's triples are not removed.",
         (
-            "engine/leaks.py",
+            "engine/batch.py",
             "edges = np.concatenate([edges, back])",
             "edges = np.concatenate([edges, back[:0]])",
         ),
@@ -67,7 +67,7 @@ MUTANTS_OF_ENGINE: list[Mutant] = [
         "inverse-keeps-its-relation",
         "The inverse of a triple is looked for under the relation itself.",
         (
-            "engine/leaks.py",
+            "engine/batch.py",
             "graph.find_edges(tails[has_inverse], inverse[has_inverse], heads[has_inverse])",
             "graph.find_edges(tails[has_inverse], relations[has_inverse], heads[has_inverse])",
         ),
@@ -114,14 +114,14 @@ MUTANTS_OF_ENGINE: list[Mutant] = [
     mutant(
         "answers-sorted-by-node-first",
         "Nodes of different queries are mixed when parts are joined.",
-        ("models/paper/parts.py", "order = np.lexsort((nodes, query))", "order = np.lexsort((query, nodes))"),
+        ("engine/answer.py", "order = np.lexsort((nodes, query))", "order = np.lexsort((query, nodes))"),
         tests=MODELS,
     ),
     mutant(
         "answers-not-sorted",
         "The nodes of an answer keep the order in which edges led to them.",
         (
-            "models/paper/parts.py",
+            "engine/answer.py",
             "order = np.lexsort((nodes, query))",
             "order = np.argsort(query, kind='stable')",
         ),
@@ -161,7 +161,7 @@ MUTANTS_OF_ENGINE: list[Mutant] = [
         "bound-on-visited-nodes",
         "The bound on visited nodes of Section 2 leaves out the head.",
         (
-            "config.py",
+            "engine/settings.py",
             "return 1 + steps * min(reached, self.max_attending_to_per_step)",
             "return steps * min(reached, self.max_attending_to_per_step)",
         ),

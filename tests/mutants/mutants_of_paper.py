@@ -3,7 +3,7 @@
 from mutation import MODELS, PAPER, Mutant, mutant
 
 _NETWORK, _REFERENCE, _FAST = "models/paper/network.py", "models/paper/reference.py", "models/paper/fast.py"
-_IGNN, _PARTS = "models/paper/ignn.py", "models/paper/parts.py"
+_IGNN, _MODEL, _SCAN = "models/paper/ignn.py", "models/paper/model.py", "engine/reference.py"
 
 _LAYERS: list[Mutant] = [
     mutant(
@@ -55,8 +55,8 @@ _LAYERS: list[Mutant] = [
         "Entity embeddings begin ten times too large.",
         (
             _NETWORK,
-            "torch.empty(n_entities, config.n_dims).uniform_(-0.05, 0.05)",
-            "torch.empty(n_entities, config.n_dims).uniform_(-0.5, 0.5)",
+            "torch.empty(n_entities, n_dims).uniform_(-0.05, 0.05)",
+            "torch.empty(n_entities, n_dims).uniform_(-0.5, 0.5)",
         ),
         tests=PAPER,
     ),
@@ -65,8 +65,8 @@ _LAYERS: list[Mutant] = [
         "Relation embeddings begin normal, not uniform.",
         (
             _NETWORK,
-            "torch.empty(n_relations + 1, config.n_dims).uniform_(-0.05, 0.05)",
-            "torch.empty(n_relations + 1, config.n_dims).normal_(0, 0.05)",
+            "torch.empty(n_relations + 1, n_dims).uniform_(-0.05, 0.05)",
+            "torch.empty(n_relations + 1, n_dims).normal_(0, 0.05)",
         ),
         tests=PAPER,
     ),
@@ -88,11 +88,7 @@ _SECTION_3: list[Mutant] = [
     mutant(
         "ignn-left-out-of-the-update",
         "The update sees nothing of the IGNN, in both paths.",
-        (
-            _REFERENCE,
-            "network.agnn.attend(node_attention[:, None] * ignn[visited % n_entities])",
-            "network.agnn.attend(0 * node_attention[:, None] * ignn[visited % n_entities])",
-        ),
+        (_REFERENCE, "agnn.attend(a_v[:, None] * self.ignn[", "agnn.attend(0 * a_v[:, None] * self.ignn["),
         (
             _FAST,
             "self.attended = update_attended @ agnn.attend.weight",
@@ -116,21 +112,25 @@ _SECTION_3: list[Mutant] = [
         "A node that is not visited yet is the projection of a zero state, not zero.",
         (
             _REFERENCE,
-            "torch.where(tail_known[:, None], small[tail_row], torch.zeros_like(small[:1]))",
-            "torch.where(tail_known[:, None], small[tail_row], flow.small(torch.zeros_like(states[:1])))",
+            "small[tail_row], torch.zeros_like(small[:1]))",
+            "small[tail_row], flow.small(torch.zeros_like(self.states[:1])))",
         ),
         tests=PAPER,
     ),
     mutant(
         "attention-is-not-renormalised",
         "Attention that N1 cut off is missing from the next distribution.",
-        (_REFERENCE, "return reached / total[slot_query]", "return reached"),
+        (_REFERENCE, "return arriving / total[query]", "return arriving"),
         tests=PAPER,
     ),
     mutant(
         "softmax-kinds-swapped",
         "One softmax entry per edge where one per pair is configured, and the other way round, in both paths.",
-        (_REFERENCE, 'if network.config.softmax == "pair":', 'if network.config.softmax == "edge":'),
+        (
+            _REFERENCE,
+            'if self.network.settings.softmax == "pair":',
+            'if self.network.settings.softmax == "edge":',
+        ),
         ("ops/attention.py", 'if softmax == "pair":', 'if softmax == "edge":'),
         tests=PAPER,
     ),
@@ -139,8 +139,8 @@ _SECTION_3: list[Mutant] = [
         "A query expands one node more than N1, in both paths.",
         (
             _REFERENCE,
-            "            horizon.max_attending_from_per_step,\n            visible,",
-            "            horizon.max_attending_from_per_step + 1,\n            visible,",
+            "n1 = self.horizon.max_attending_from_per_step",
+            "n1 = self.horizon.max_attending_from_per_step + 1",
         ),
         (
             "engine/frontier.py",
@@ -153,9 +153,9 @@ _SECTION_3: list[Mutant] = [
         "n2-off-by-one",
         "One edge more than N2 is drawn, in both paths.",
         (
-            _REFERENCE,
-            "return horizon.max_sampling_per_node, horizon.max_sampling_per_relation",
-            "return horizon.max_sampling_per_node + 1, horizon.max_sampling_per_relation",
+            _SCAN,
+            "limit, per_relation = self.horizon.max_sampling_per_node, self",
+            "limit, per_relation = self.horizon.max_sampling_per_node + 1, self",
         ),
         (
             "engine/frontier.py",
@@ -169,8 +169,8 @@ _SECTION_3: list[Mutant] = [
         "One node more than N3 gets messages, in both paths.",
         (
             _REFERENCE,
-            "pruning.attending_to, horizon.max_attending_to_per_step, scores",
-            "pruning.attending_to, horizon.max_attending_to_per_step + 1, scores",
+            "n3 = self.horizon.max_attending_to_per_step",
+            "n3 = self.horizon.max_attending_to_per_step + 1",
         ),
         (
             "engine/frontier.py",
@@ -182,7 +182,11 @@ _SECTION_3: list[Mutant] = [
     mutant(
         "nodes-without-messages-are-expanded",
         "Nodes outside the attending-to horizon are expanded next, in both paths.",
-        (_REFERENCE, "visible[chosen] = scores[chosen]", "visible[:] = scores"),
+        (
+            _REFERENCE,
+            "visible[self._attended] = self.attention.detach()[self._attended]",
+            "visible[:] = self.attention.detach()",
+        ),
         ("engine/frontier.py", "visible[attended] = scores[attended]", "visible[:] = scores"),
         tests=PAPER,
     ),
@@ -197,8 +201,8 @@ _SECTION_3: list[Mutant] = [
         "An IGNN state is replaced, not added to, in both paths.",
         (
             _REFERENCE,
-            "states = states + network.ignn.update(states, received, embeddings)",
-            "states = network.ignn.update(states, received, embeddings)",
+            "states = states + network.ignn.update(states, received, network.entities)",
+            "states = network.ignn.update(states, received, network.entities)",
         ),
         (_IGNN, "return updated + torch.tanh(", "return torch.tanh("),
         tests=PAPER,
@@ -208,7 +212,7 @@ _SECTION_3: list[Mutant] = [
         "The IGNN's update sees the state twice and never the embedding, in both paths.",
         (
             _REFERENCE,
-            "network.ignn.update(states, received, embeddings)",
+            "network.ignn.update(states, received, network.entities)",
             "network.ignn.update(states, received, states)",
         ),
         (
@@ -234,13 +238,13 @@ _SECTION_3: list[Mutant] = [
         "No gradient flows through the attention of an earlier step, in both paths.",
         (
             _REFERENCE,
-            "from_key, from_attention = scanned[frontier], attention[frontier]",
-            "from_key, from_attention = scanned[frontier], scores[frontier]",
+            "self.next_attention(frontier, scan, self.attention[self._senders])",
+            "self.next_attention(frontier, scan, self.attention[self._senders].detach())",
         ),
         (
             _FAST,
-            "from_attention = attention[torch.from_numpy(frontier.slot)]",
-            "from_attention = attention[torch.from_numpy(frontier.slot)].detach()",
+            "before = self.attention[torch.from_numpy(frontier.slot)]",
+            "before = self.attention[torch.from_numpy(frontier.slot)].detach()",
         ),
         tests=PAPER,
     ),
@@ -249,13 +253,13 @@ _SECTION_3: list[Mutant] = [
         "No gradient flows from an attended IGNN state to its attention, in both paths.",
         (
             _REFERENCE,
-            "network.agnn.attend(node_attention[:, None] * ignn",
-            "network.agnn.attend(node_attention[:, None].detach() * ignn",
+            "agnn.attend(a_v[:, None] * self.ignn[",
+            "agnn.attend(a_v[:, None].detach() * self.ignn[",
         ),
         (
             _FAST,
-            "            attention[torch.from_numpy(slots)],",
-            "            attention[torch.from_numpy(slots)].detach(),",
+            "            self.attention[torch.from_numpy(slots)],",
+            "            self.attention[torch.from_numpy(slots)].detach(),",
         ),
         tests=PAPER,
     ),
@@ -268,23 +272,19 @@ _SECTION_3: list[Mutant] = [
     mutant(
         "loss-floor",
         "The loss has a larger floor beside the probability.",
-        (_PARTS, "LOSS_FLOOR = 1e-20", "LOSS_FLOOR = 1e-10"),
+        (_MODEL, "LOSS_FLOOR = 1e-20", "LOSS_FLOOR = 1e-10"),
         tests=PAPER,
     ),
     mutant(
         "mean-over-reached-targets",
         "The loss is a mean over the targets that were reached.",
-        (
-            _PARTS,
-            "loss = -torch.log(probability + LOSS_FLOOR).sum() / n_targets",
-            "loss = -torch.log(probability + LOSS_FLOOR).sum() / max(1, int(reached.sum()))",
-        ),
+        ("engine/model.py", "mean = loss.total / n_targets", "mean = loss.total / max(1, loss.n_reached)"),
         tests=PAPER,
     ),
     mutant(
         "unreached-targets-cost-nothing",
         "The loss leaves out the targets that were not reached.",
-        (_PARTS, "unreached = -np.log(LOSS_FLOOR) * int((~reached).sum()) / n_targets", "unreached = 0.0"),
+        (_MODEL, "unreached = -np.log(LOSS_FLOOR) * int((~reached).sum())", "unreached = 0.0"),
         tests=PAPER,
     ),
 ]
@@ -359,9 +359,9 @@ _OPERATIONS: list[Mutant] = [
             "key = combine(combine(query_keys[q], 0), -2)",
         ),
         (
-            _REFERENCE,
-            "combine_torch(combine_torch(on.keys[query], step), -2)",
-            "combine_torch(combine_torch(on.keys[query], 0), -2)",
+            _SCAN,
+            "combine_torch(combine_torch(self.keys[query], draw), -2)",
+            "combine_torch(combine_torch(self.keys[query], 0), -2)",
         ),
         tests=PAPER,
     ),

@@ -14,9 +14,9 @@ MUTANTS_OF_STRONG: list[Mutant] = [
         "The profile of an entity counts the facts that a batch hides, in both paths.",
         (_REFERENCE, "    kept[removed] = False\n", ""),
         (
-            "models/strong/fast.py",
-            "self.kinds = profiles.without(batch.removed)",
-            "self.kinds = profiles.kinds",
+            "models/strong/model.py",
+            "self._profiles.without(batch.removed)",
+            "self._profiles.without(batch.removed[:0])",
         ),
         tests=STRONG,
     ),
@@ -29,7 +29,7 @@ MUTANTS_OF_STRONG: list[Mutant] = [
             "answers[torch.from_numpy(known), torch.from_numpy(targets.known)] = False",
         ),
         (
-            "models/strong/softmax.py",
+            "models/strong/read_out.py",
             "answers = np.unique(np.concatenate([known, own]))",
             "answers = np.unique(np.concatenate([known[:0], own]))",
         ),
@@ -64,14 +64,10 @@ MUTANTS_OF_STRONG: list[Mutant] = [
         "The head of a question has no offset of its own, in both paths.",
         (
             _REFERENCE,
-            "network.visited[relation][of_query] + network.is_head[relation][of_query] * is_head",
-            "network.visited[relation][of_query] + 0 * network.is_head[relation][of_query] * is_head",
+            "network.visited[relation] + network.is_head[relation] * is_head",
+            "network.visited[relation] + 0 * network.is_head[relation] * is_head",
         ),
-        (
-            "models/strong/fast.py",
-            "+ visited_more + head_more * is_head",
-            "+ visited_more + 0 * head_more * is_head",
-        ),
+        (_FAST, "+ visited_more + head_more * is_head", "+ visited_more + 0 * head_more * is_head"),
         tests=STRONG,
     ),
     mutant(
@@ -90,36 +86,24 @@ MUTANTS_OF_STRONG: list[Mutant] = [
         "The last step chooses nodes without their priors, in both paths.",
         (
             _REFERENCE,
-            "    if prior is not None:\n        logit = logit +",
-            "    if prior is not None:\n        logit = logit + 0 *",
+            "            logit = logit + self.prior.detach()",
+            "            logit = logit + 0 * self.prior.detach()",
         ),
-        (
-            "models/strong/fast.py",
-            "if number == len(self.network.steps) - 1:",
-            "if number == len(self.network.steps):",
-        ),
+        (_FAST, "            logit += self.prior.detach()", "            logit += 0 * self.prior.detach()"),
         tests=STRONG,
     ),
     mutant(
         "scores-are-not-rounded",
         "Horizons choose between equal nodes by the order their messages were added up in.",
-        (
-            "models/strong/fast.py",
-            "self.scores[self.visited.row].round(DIGITS)",
-            "self.scores[self.visited.row]",
-        ),
-        (
-            _REFERENCE,
-            "attention.detach().round(decimals=DIGITS), visited, on",
-            "attention.detach(), visited, on",
-        ),
+        (_REFERENCE, "self.attention.detach().round(decimals=DIGITS)", "self.attention.detach()"),
+        (_FAST, "self.scores[visited.row].round(DIGITS)", "self.scores[visited.row]"),
         tests=STRONG,
     ),
     mutant(
         "probabilities-without-the-unvisited",
         "The softmax of an answer runs over the visited entities alone.",
         (
-            "models/strong/softmax.py",
+            "models/strong/read_out.py",
             "total = _log_total(reached, reached.logits, _unvisited(reached))",
             "total = _log_total(reached, reached.logits, 0 * _unvisited(reached))",
         ),

@@ -84,8 +84,8 @@ _ADAM: list[Mutant] = [
         "The average of weights keeps what it should let go.",
         (
             _OPTIMISER,
-            "average.lerp_(self.network.get_parameter(name), 1 - kept)",
-            "average.lerp_(self.network.get_parameter(name), kept)",
+            "average.lerp_(self.model.get_parameter(name), 1 - kept)",
+            "average.lerp_(self.model.get_parameter(name), kept)",
         ),
         tests=TRAINING,
     ),
@@ -115,7 +115,7 @@ _ADAM: list[Mutant] = [
         "schedule-does-not-end",
         "The learning rate has not fallen to its last value at the end.",
         (
-            "train/schedule.py",
+            _OPTIMISER,
             "left = max(0.0, (total - position) / (total - warm_up))",
             "left = max(0.0, 1 - position / (total + warm_up))",
         ),
@@ -124,14 +124,14 @@ _ADAM: list[Mutant] = [
     mutant(
         "schedule-last-factor",
         "The learning rate falls to a tenth.",
-        ("train/schedule.py", "LAST_FACTOR = 0.01", "LAST_FACTOR = 0.1"),
+        (_OPTIMISER, "LAST_FACTOR = 0.01", "LAST_FACTOR = 0.1"),
         tests=TRAINING,
     ),
     mutant(
         "schedule-first-batch-is-lost",
         "The first batch has a learning rate of zero.",
         (
-            "train/schedule.py",
+            _OPTIMISER,
             "return min(1.0, (position + batch_size) / warm_up)",
             "return min(1.0, position / warm_up)",
         ),
@@ -181,9 +181,9 @@ _TRAINING_LOOP: list[Mutant] = [
         "The weights that are saved are not those that were validated.",
         (
             _LOOP,
-            "averaged():\n                save_best(self.run.path, self.network, state.position, found)",
+            "averaged():\n                save_best(self.run.path, self.model, state.position, found)",
             "averaged():\n                pass\n"
-            "            save_best(self.run.path, self.network, state.position, found)",
+            "            save_best(self.run.path, self.model, state.position, found)",
         ),
         tests=TRAINING,
     ),

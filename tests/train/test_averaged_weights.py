@@ -7,9 +7,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from dpmpn.config import ModelConfig, TrainingConfig
+from dpmpn.config import TrainingConfig
 from dpmpn.engine.gradients import Gradients
-from dpmpn.models.paper.network import build_network
+from dpmpn.models import build_model
+from dpmpn.models.paper.settings import PaperSettings
 from dpmpn.train.optimiser import Adam
 from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.trainer import train
@@ -19,7 +20,7 @@ from dpmpn.train.validation import Validator
 @pytest.mark.parametrize("weight_average", [0.5, 0.9])
 def test_the_average_by_its_formula(weight_average):
     """Every tenth step, and of a short run not of the initial values: kept is min(w, (1 + t) / (10 + t)) a step."""
-    network = build_network(3, 2, ModelConfig(n_dims=2, n_dims_att=2), 0).double()
+    network = build_model(3, 2, PaperSettings(n_dims=2, n_dims_att=2), 0).double()
     adam = Adam(network, TrainingConfig(weight_average=weight_average, learning_rate=0.1))
     n_shared = sum(p.numel() for p in network.shared_parameters().values())
     expected, draw = network.relations.detach().numpy().copy(), torch.Generator().manual_seed(0)
@@ -37,7 +38,7 @@ def test_the_average_by_its_formula(weight_average):
 
 
 def test_without_an_average_the_last_weights_are_meant():
-    network = build_network(3, 2, ModelConfig(n_dims=2, n_dims_att=2), 0)
+    network = build_model(3, 2, PaperSettings(n_dims=2, n_dims_att=2), 0)
     adam, before = Adam(network, TrainingConfig()), network.relations.detach().clone()
     with adam.averaged():
         assert torch.equal(network.relations, before)
@@ -52,7 +53,7 @@ def test_what_is_validated_is_the_average_and_is_what_is_kept(
     validate = Validator.validate
 
     def look(self, position):
-        seen.append(self.engine.network.relations.detach().clone())
+        seen.append(self.engine.model.relations.detach().clone())
         return validate(self, position)
 
     monkeypatch.setattr(Validator, "validate", look)
