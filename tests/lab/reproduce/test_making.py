@@ -93,6 +93,15 @@ def test_a_broken_result_is_named(tmp_path: Path) -> None:
         make(Counted(), Request(), tmp_path / "x", Watch(), "x")
 
 
+def test_a_result_without_a_metric_is_made_again(tmp_path: Path) -> None:
+    make(Counted(), Request(), tmp_path / "x", Watch(), "x")
+    path = tmp_path / "x/results/one-seed0.json"
+    scores = {"both": {"realistic": {"mrr": 0.5, "hits_at_1": 0.4, "hits_at_10": 0.6}}}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "scores": scores}))
+    with pytest.raises(RunError, match=r"one-seed0\.json was made before there was H@3; remove it"):
+        make(Counted(), Request(), tmp_path / "x", Watch(), "x")
+
+
 @pytest.mark.parametrize(
     "options",
     [

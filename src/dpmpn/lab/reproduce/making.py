@@ -15,6 +15,7 @@ from typing import Any
 
 from dpmpn.data.vocabulary import near_names
 from dpmpn.errors import RunError, UnknownName
+from dpmpn.evaluate.metrics import TITLES
 from dpmpn.files import read_json, write_json, write_text
 from dpmpn.lab.figures import check_plotting, save_plot
 from dpmpn.lab.reproduce.ablation import ABLATION
@@ -145,7 +146,15 @@ def _results(pieces: list[Piece], folder: Path, workshop: Workshop) -> dict[str,
         spent, planned = spent + seconds, planned + piece.seconds
         left = sum(other.seconds for other in open_pieces[at + 1 :]) * spent / planned
         say(f"{piece.name} done" + (f"; {about(left)} left" if at + 1 < len(open_pieces) else ""))
-    return {name: read_json(path, _AGAIN) for name, path in paths.items()}
+    return {name: _result(path) for name, path in paths.items()}
+
+
+def _result(path: Path) -> Result:
+    result: Result = read_json(path, _AGAIN)
+    scores = result["scores"]["both"]["realistic"] if "scores" in result else TITLES
+    if missing := [TITLES[metric] for metric in TITLES if metric not in scores]:
+        raise RunError(f"{path} was made before there was {listed(missing)}; {_AGAIN}")
+    return result
 
 
 def _write(
