@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny_family import FACTS, TINY, Call
+from tiny_family import FACTS, Call
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.dataset import Dataset
@@ -78,7 +78,19 @@ def test_another_run_is_a_graph_too(call: Call, trained: Path, named) -> None:
 
 def test_a_strong_model_from_end_to_end(call: Call, family: Path, others: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    assert call("train", family, "--out", run, *TINY, "--model", "strong").code == 0
+    sizes = [
+        "--n-dims",
+        "6",
+        "--n-steps-in-agnn",
+        "3",
+        "--batch-size",
+        "8",
+        "--epochs",
+        "1",
+        "--threads",
+        "1",
+    ]
+    assert call("train", family, "--out", run, "--model", "strong", *sizes).code == 0
     report = json.loads(call("evaluate", run, "--on", others, "--json", "-").out)
     assert report["on"] == "others" and report["triples"] == 1
     shown = call("predict", run, "other child7", "father", "--on", others, "--top", 100)

@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -14,21 +15,9 @@ from dpmpn.data.sources.lines import LONGEST_LINE, encoding_problem, short, text
 from dpmpn.data.sources.parquet import check_name, count_rows, table_errors, table_slices
 from dpmpn.data.sources.unpack import check_file, open_unpacked
 from dpmpn.errors import DataError
+from dpmpn.explain.explanation import Prediction
 
-ANSWER_COLUMNS = frozenset(
-    [
-        "query",
-        "rank",
-        "answer",
-        "label",
-        "probability",
-        "known",
-        "held_out",
-        "through_unseen",
-        "why",
-        "problem",
-    ]
-)
+ANSWER_COLUMNS = frozenset(("query", *(field.name for field in fields(Prediction)), "why", "problem"))
 """What an answer adds to a question's row; a question cannot have columns of these names."""
 
 _NAMES = ("head", "relation")
