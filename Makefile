@@ -9,7 +9,7 @@ DEMO := runs/demo
 PORT := 8000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo explore test docs install postgresql chromium
+.PHONY: help demo explore test docs install postgresql chromium style types kernels
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -44,11 +44,21 @@ chromium:
 	{ test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qq -y chromium >/dev/null; } || \
 	echo "Chromium is not installed: the tests that open a page in it will be skipped"
 
+# A process of tests for each core; each has a stretch of the files, and one that is done takes from another's end.
 test: install postgresql chromium
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	@$(MAKE) --no-print-directory -j3 style types kernels
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+style: install
+	$(BIN)/ruff check -q .
+	$(BIN)/ruff format -q --check .
+
+types: install
 	$(BIN)/mypy --no-error-summary src
-	$(BIN)/python -m pytest
+
+# Compiled once, they are not compiled again by each process of the tests.
+kernels: install
+	$(BIN)/python tests/warm_kernels.py
 
 # A warning, such as a link that leads nowhere, is an error.
 docs: install

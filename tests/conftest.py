@@ -1,8 +1,13 @@
 """Property tests draw the same cases every time, a busy machine does not fail them, and Ctrl-C is heard."""
 
+import os
 import signal
 
 from hypothesis import Phase, settings
+
+# The other cores have tests of their own. Libraries read this when they are loaded.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ |= {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
 
 settings.register_profile("same-every-time", derandomize=True, deadline=None)
 settings.load_profile("same-every-time")
