@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numba import njit
 
 from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.data.graph import KnowledgeGraph, sorted_unique
 from dpmpn.data.splits import random_split
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import ConfigError, DataError, UnknownName
+from dpmpn.kernels import kernel
 
 HELD_OUT_SHARE = 0.1
 """Of a part's facts, for validation and again for testing."""
@@ -146,7 +146,7 @@ def _neighbours(triples: np.ndarray, n_entities: int) -> tuple[np.ndarray, np.nd
     return offsets, np.concatenate([tails, heads])[order], np.concatenate([relations, relations])[order]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _grown(
     offsets: np.ndarray, neighbours: np.ndarray, order: np.ndarray, shares: np.ndarray, n_roots: int
 ) -> np.ndarray:
@@ -180,7 +180,7 @@ def _grown(
     return part
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _refine(
     offsets: np.ndarray,
     neighbours: np.ndarray,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numba import njit
 
 from dpmpn.errors import ConfigError, DataError
+from dpmpn.kernels import kernel
 from dpmpn.wording import counted
 
 TRAIN, VALID, TEST = 0, 1, 2
@@ -135,7 +135,7 @@ def _mixed(x: np.ndarray) -> np.ndarray:
     return mixed
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _draw(
     triples: np.ndarray,
     order: np.ndarray,
@@ -170,7 +170,7 @@ def _draw(
     return assignment, passed
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _return_unseen(
     triples: np.ndarray, held_out: np.ndarray, assignment: np.ndarray, n_entities: int, n_relations: int
 ) -> int:
@@ -189,7 +189,7 @@ def _return_unseen(
     return returned
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _count_fact(
     triple: np.ndarray, change: int, entity_facts: np.ndarray, relation_facts: np.ndarray
 ) -> None:

@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.leakage import known_facts, pair_keys, stand_in
+from dpmpn.kernels import inline_kernel, kernel
 
 MAX_PAIRS = 50_000  # of more, a sample is measured: the paper's datasets are measured whole
 _SEED = 0
@@ -150,7 +150,7 @@ def both_directions(graph: KnowledgeGraph) -> tuple[np.ndarray, np.ndarray]:
     return offsets, np.concatenate([graph.tails, heads])[order]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def components(offsets: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
     """The smallest entity of each entity's connected component."""
     parent = np.arange(len(offsets) - 1, dtype=np.int32)
@@ -163,7 +163,7 @@ def components(offsets: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
     return parent
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inline_kernel
 def _root(parent: np.ndarray, entity: int) -> int:
     while parent[entity] != entity:
         parent[entity] = parent[parent[entity]]  # halves the way for the next one who asks
@@ -177,7 +177,7 @@ def _workspace(n_entities: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return reached, np.empty(n_entities, np.int32), np.empty(n_entities, np.int32)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _search(
     offsets: np.ndarray,
     neighbours: np.ndarray,
@@ -222,7 +222,7 @@ def _search(
     return lengths
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _level(
     offsets: np.ndarray,
     neighbours: np.ndarray,

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.kernels import kernel
 from dpmpn.ops.permutation import combine, sample
 
 NO_EDGES = np.empty(0, np.int64)
@@ -84,7 +84,7 @@ def asking_edges(
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _pair_edges(offsets, relations, tails, heads, ends):
     """Ids of all edges from each head to its end, found by binary search within each relation of the head."""
     found = []

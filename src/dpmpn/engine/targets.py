@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 
 from dpmpn.engine.answer import Answer
+from dpmpn.kernels import kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ def _part(offsets: np.ndarray, values: np.ndarray, rows: slice) -> tuple[np.ndar
     return kept - kept[0], values[kept[0] : kept[-1]]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _find(offsets, entities, node_offsets, nodes):
     # Nodes are not sorted, and a query has few targets: a sort of the nodes would cost more than all comparisons.
     at = np.full(len(entities), -1, np.int64)

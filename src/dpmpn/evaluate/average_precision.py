@@ -12,10 +12,10 @@ from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from dpmpn.errors import DataError
 from dpmpn.evaluate.ranking import FloatArray, IntArray, check_distribution, check_ragged, score_of
+from dpmpn.kernels import kernel
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -113,7 +113,7 @@ def mean_average_precision(
     }
 
 
-@njit(cache=True)
+@kernel
 def _look_up(offsets, nodes, probabilities, candidate_offsets, candidates):  # type: ignore[no-untyped-def]
     scores = np.empty(len(candidates), probabilities.dtype)
     for head in range(len(offsets) - 1):
@@ -124,7 +124,7 @@ def _look_up(offsets, nodes, probabilities, candidate_offsets, candidates):  # t
     return scores
 
 
-@njit(cache=True)
+@kernel
 def _block_precisions(before, right_before, size, right):  # type: ignore[no-untyped-def]
     """Sum the precisions at the right answers of one block of ties: realistic, optimistic, pessimistic."""
     realistic, optimistic, pessimistic = 0.0, 0.0, 0.0
@@ -139,7 +139,7 @@ def _block_precisions(before, right_before, size, right):  # type: ignore[no-unt
     return realistic, optimistic, pessimistic
 
 
-@njit(cache=True)
+@kernel
 def _average_one(scores, is_positive):  # type: ignore[no-untyped-def]
     """Average one head's precisions; its candidates come in descending order of score."""
     sums = np.zeros(3)
@@ -154,7 +154,7 @@ def _average_one(scores, is_positive):  # type: ignore[no-untyped-def]
     return sums / max(right_before, 1)
 
 
-@njit(cache=True)
+@kernel
 def _average_all(offsets, scores, is_positive):  # type: ignore[no-untyped-def]
     averages = np.empty((3, len(offsets) - 1))  # realistic, optimistic, pessimistic x heads
     for head in range(len(offsets) - 1):

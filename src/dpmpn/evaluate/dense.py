@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from dpmpn.evaluate.ranking import FloatArray, IntArray, Ranks, check_ascending, check_ragged
+from dpmpn.kernels import kernel
 
 
 def rank_dense(
@@ -37,7 +37,7 @@ def rank_dense(
     return Ranks(optimistic, pessimistic, np.ones(n_queries, np.bool_))
 
 
-@njit(cache=True)
+@kernel
 def _rank_all(scores, targets, known_offsets, known_tails):  # type: ignore[no-untyped-def]
     n_queries = len(targets)
     optimistic = np.empty(n_queries, np.int64)

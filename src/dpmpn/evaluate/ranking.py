@@ -12,10 +12,10 @@ from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from dpmpn.errors import DataError
 from dpmpn.evaluate.metrics import METRICS
+from dpmpn.kernels import kernel
 
 IntArray = npt.NDArray[np.integer]
 FloatArray = npt.NDArray[np.floating]
@@ -146,7 +146,7 @@ def check_ascending(name: str, offsets: IntArray, values: IntArray, n_entities: 
         raise ValueError(f"{name} of query {row} are not ascending, unique and below {n_entities}")
 
 
-@njit(cache=True)
+@kernel
 def score_of(entity, nodes, probabilities):  # type: ignore[no-untyped-def]
     """Look up an entity's probability in one query's ascending nodes; 0 if it is not listed."""
     position = np.searchsorted(nodes, entity)
@@ -155,7 +155,7 @@ def score_of(entity, nodes, probabilities):  # type: ignore[no-untyped-def]
     return probabilities.dtype.type(0)
 
 
-@njit(cache=True)
+@kernel
 def _rivals(target, score, nodes, probabilities, known, n_entities):  # type: ignore[no-untyped-def]
     """Count the entities that score more than the target and those that tie with it."""
     more, same = 0, 0
@@ -173,7 +173,7 @@ def _rivals(target, score, nodes, probabilities, known, n_entities):  # type: ig
     return more, same
 
 
-@njit(cache=True)
+@kernel
 def _rank_all(offsets, nodes, probabilities, targets, known_offsets, known_tails, n_entities):  # type: ignore[no-untyped-def]
     n_queries = len(targets)
     optimistic = np.empty(n_queries, np.int64)
@@ -191,7 +191,7 @@ def _rank_all(offsets, nodes, probabilities, targets, known_offsets, known_tails
     return optimistic, pessimistic, reached
 
 
-@njit(cache=True)
+@kernel
 def _first_row_out_of_order(offsets, values, n_entities):  # type: ignore[no-untyped-def]
     for row in range(len(offsets) - 1):
         previous = -1

@@ -2,14 +2,14 @@
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from dpmpn.kernels import float_kernel, kernel
 from dpmpn.ops.combine import SLOPE
 from dpmpn.ops.pool import RowPool
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _logits_forward(
     m,
     const,
@@ -57,7 +57,7 @@ def _logits_forward(
             out[e] = total + second
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _logits_backward(
     grad, m, rel, qry, vis, nodes, pair_offsets, pair_relation, pair_query, edge_slot, slot_state, slot_id, slope,
     dm, dconst, drel, dqry, dvis, dnodes,
@@ -163,7 +163,7 @@ def edge_logits(
     return _EdgeLogits.apply(left, const, relation, query, visited, nodes.token, nodes, index)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def parallel_edges(edge_offsets, edge_slot, n_slots):
     """For each edge, how many edges lead from its attending-from node to its tail."""
     count = np.zeros(n_slots, np.int64)
@@ -178,7 +178,7 @@ def parallel_edges(edge_offsets, edge_slot, n_slots):
     return out
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sum_parallel(values, edge_offsets, edge_slot, n_slots):
     """Each edge's value replaced by the sum over the edges parallel to it."""
     total = np.zeros(n_slots, values.dtype)
@@ -193,7 +193,7 @@ def _sum_parallel(values, edge_offsets, edge_slot, n_slots):
     return out
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _flow_forward(
     logits, multiplicity, attention, from_query, edge_offsets, edge_slot, transition, total, out
 ):
@@ -214,14 +214,14 @@ def _flow_forward(
         total[from_query[i]] += attention[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _divide_by_query(values, slot_offsets, total):
     for q in range(len(slot_offsets) - 1):
         for s in range(slot_offsets[q], slot_offsets[q + 1]):
             values[s] /= total[q]
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _flow_backward(
     grad,
     out,

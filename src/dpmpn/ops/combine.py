@@ -6,16 +6,16 @@ an edge only adds rows. Compiled kernels, since the sum in PyTorch is one pass o
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from dpmpn.kernels import float_kernel
 from dpmpn.ops.pool import RowPool
 
 SLOPE = 0.2  # of leakyReLU, as in the authors' program
 NONE = np.empty(0, np.int64)
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def combine_forward(a, ia, b, ib, c, ic, d, id_, scale, slope, out):
     """out = leakyReLU(a[ia] + b[ib] + c[ic] + scale * d[id]); no `id_`: no fourth table, no `scale`: 1."""
     width = out.shape[1]
@@ -45,7 +45,7 @@ def combine_forward(a, ia, b, ib, c, ic, d, id_, scale, slope, out):
             row[k] = max(row[k], slope * row[k])
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _add_row(table, i, row, width):
     if i >= 0:
         x = table[i]
@@ -53,7 +53,7 @@ def _add_row(table, i, row, width):
             x[k] += row[k]
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def combine_backward(gradient, out, slope, ia, da, ib, db, ic, dc, id_, d, dd, scale, dscale):
     """Add the gradient of `combine_forward` to the gradients of its tables."""
     width = out.shape[1]

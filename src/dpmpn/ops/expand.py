@@ -1,27 +1,27 @@
 """Integer work of one reasoning step: expand, sample, relabel and select, in compiled kernels over CSR arrays."""
 
 import numpy as np
-from numba import njit
 
+from dpmpn.kernels import inline_kernel, kernel
 from dpmpn.ops.permutation import ROUNDS, combine, draw, round_keys
 
 NO_LIMIT = 2**62
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _removed_range(removed, start, stop):
     if not len(removed):
         return 0, 0
     return np.searchsorted(removed, start), np.searchsorted(removed, stop)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _relation_end(relations, at, stop):
     """The end of the edges that have the relation of the edge `at`."""
     return at + np.searchsorted(relations[at:stop], relations[at], side="right")
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _count_capped(relations, removed, start, stop, per_relation):
     """How many edges of a node are left when each relation keeps at most `per_relation`."""
     count, at = 0, start
@@ -33,7 +33,7 @@ def _count_capped(relations, removed, start, stop, per_relation):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _draw_capped(relations, removed, start, stop, per_relation, node_key, keys, out):
     """Positions among a node's remaining edges, ascending: `per_relation` drawn of each relation that has more."""
     n, before, at = 0, 0, start
@@ -53,7 +53,7 @@ def _draw_capped(relations, removed, start, stop, per_relation, node_key, keys, 
         n, before, at = n + count, before + available, end
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def expand(
     offsets,
     relations,
@@ -130,7 +130,7 @@ def expand(
     return edge_offsets, edge_relation, edge_tail, edge_id
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find_pairs(edge_offsets, edge_relation):
     """Runs of edges that share attending-from node and relation: what is computed once per (node, relation).
 
@@ -148,7 +148,7 @@ def find_pairs(edge_offsets, edge_relation):
     return pair_offsets[: n_pairs + 1].copy(), pair_from[:n_pairs].copy()
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def keep_edges(place, edge_relation, edge_tail, edge_slot):
     """The edges to slots that have a place, with it as their slot.
 
@@ -167,7 +167,7 @@ def keep_edges(place, edge_relation, edge_tail, edge_slot):
     return before, relation[:n], tail[:n], slot[:n]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def number_used(values, n_values):
     """The distinct values below `n_values`, in the order they are first met, and each value's number among them."""
     number = np.full(n_values, -1, np.int32)
@@ -182,7 +182,7 @@ def number_used(values, n_values):
     return used[:n].copy(), numbers
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inline_kernel
 def _probe(keys, key):
     """The place of `key` in an open-addressing table, or the free place (-1) where it belongs."""
     mask = len(keys) - 1
@@ -193,7 +193,7 @@ def _probe(keys, key):
     return at
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def table_size(n):
     """A power of two at least twice `n`."""
     size = 16
@@ -202,7 +202,7 @@ def table_size(n):
     return size
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def relabel(from_offsets, edge_offsets, edge_tail, visited_offsets, visited_node):
     """Number the distinct tails of each query's edges: the scanned nodes ("slots").
 
@@ -241,7 +241,7 @@ def relabel(from_offsets, edge_offsets, edge_tail, visited_offsets, visited_node
     return slot_offsets, slot_node[:n_slots].copy(), slot_visited[:n_slots].copy(), edge_slot
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def assign_ids(nodes, keys, values, n_known):
     """Ids of nodes in a table that grows: returns each node's id and the nodes that are new, in order of their ids.
 
@@ -260,7 +260,7 @@ def assign_ids(nodes, keys, values, n_known):
     return ids, new[:n_new].copy()
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def rehash(keys, values, size):
     """The same table with room for more."""
     new_keys, new_values = np.full(size, -1, np.int64), np.empty(size, np.int64)
@@ -271,7 +271,7 @@ def rehash(keys, values, size):
     return new_keys, new_values
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _nth_largest(values, n):
     """The n-th largest of `values` (reordered in place) by quickselect."""
     low, high, target = 0, len(values) - 1, n - 1
@@ -296,7 +296,7 @@ def _nth_largest(values, n):
     return values[target]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def select_top(scores, offsets, nodes, limit, threshold):
     """Per query the `limit` best scores above `threshold`, ties to the lower node id.
 
@@ -330,7 +330,7 @@ def select_top(scores, offsets, nodes, limit, threshold):
     return selected_offsets, selected[:n].copy()
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _last_tied_node(scores, nodes, cut, room):
     """The highest node id that still gets one of the `room` places among the scores equal to `cut`."""
     tied = np.empty(len(nodes), np.int64)
@@ -344,7 +344,7 @@ def _last_tied_node(scores, nodes, cut, room):
     return tied[room - 1]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hash_scores(query_keys, step, offsets, nodes):
     """A pseudorandom score in (0, 1] per (query, step, node): selecting the best of them is uniform sampling."""
     scores = np.empty(len(nodes), np.float64)
@@ -355,7 +355,7 @@ def hash_scores(query_keys, step, offsets, nodes):
     return scores
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def merge_visited(
     slot_offsets,
     slot_node,
@@ -396,7 +396,7 @@ def merge_visited(
     return offsets, node, row, current
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def message_edges(edge_offsets, edge_slot, edge_relation, slot_message):
     """Edges whose tail is attended to: their attending-from index, relation and message index (`slot_message`)."""
     n_edges = len(edge_slot)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from dpmpn.kernels import float_kernel, kernel
 from dpmpn.ops.pool import RowPool
 
 # The flow of a pair: 1, its sender's attention, or what its relation lets through of that.
@@ -53,7 +53,7 @@ def gated(sent: Tensor, relation: Tensor, flow: Tensor) -> Tensor:
     return flow * value * gate(sent[:, at.gate] + relation[:, at.gate])
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _gated_forward(states, rows, sent, relation, flow, pair_offsets, pair_from, pair_row, edge_slot, out):
     """For each slot: its state, sum and mean of its messages, the logs of their number and flow."""
     width = states.shape[1]
@@ -88,7 +88,7 @@ def _gated_forward(states, rows, sent, relation, flow, pair_offsets, pair_from, 
     return count, inflow
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _gated_backward(
     gradient, count, inflow, rows, dstates, attention, dattention, from_rows, gates,
     sent, dsent, relation, drelation, flow, pair_offsets, pair_from, pair_row, edge_slot,
@@ -144,7 +144,7 @@ def _gated_backward(
             dr[3 * width] += dy
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _flows(attention, from_rows, sent, relation, pair_from, pair_row, gates, flow):
     half, one = flow.dtype.type(0.5), flow.dtype.type(1)
     for p in range(len(flow)):
@@ -155,7 +155,7 @@ def _flows(attention, from_rows, sent, relation, pair_from, pair_row, gates, flo
             flow[p] *= half * (one + y / (one + abs(y)))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def inflows(n_slots, flow, pair_offsets, edge_slot):
     """The attention that flows into each slot."""
     into = np.zeros(n_slots, flow.dtype)

@@ -6,15 +6,15 @@ the backward pass instead of being kept: the messages of a batch are many times 
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from dpmpn.kernels import float_kernel
 from dpmpn.ops.combine import NONE, SLOPE, combine_backward, combine_forward
 
 BLOCK = 2048  # edges
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _sum_rows(messages, receiver, scale, out):
     width = out.shape[1]
     for e in range(len(receiver)):
@@ -23,7 +23,7 @@ def _sum_rows(messages, receiver, scale, out):
             row[k] += s * m[k]
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _tanh_gradient(gradient, messages, receiver, scale, out):
     width = out.shape[1]
     one = out.dtype.type(1)

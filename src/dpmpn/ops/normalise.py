@@ -2,13 +2,14 @@
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
+
+from dpmpn.kernels import float_kernel
 
 EPSILON = 1e-5  # beside the variance, as in PyTorch's layer_norm
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _forward(received, normal, query, of_query, weight, bias, out, scale):
     """`normal` holds the change, and is normalised in its place."""
     width = out.shape[1]
@@ -30,7 +31,7 @@ def _forward(received, normal, query, of_query, weight, bias, out, scale):
             row[k] = old[k] + max(c[k] * weight[k] + bias[k], out.dtype.type(0))
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _backward(gradient, normal, scale, of_query, weight, bias, dnormal, dquery, dweight, dbias):
     width = gradient.shape[1]
     inverse, zero = gradient.dtype.type(1.0 / width), gradient.dtype.type(0)

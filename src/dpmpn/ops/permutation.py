@@ -7,7 +7,8 @@ memory, costs O(n) whatever the size, and gives the same values in compiled code
 
 import numpy as np
 import torch
-from numba import njit
+
+from dpmpn.kernels import inline_kernel, kernel
 
 ROUNDS = 6
 _MULTIPLIERS = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
@@ -17,7 +18,7 @@ _SHIFT = np.uint64(33)
 _SPARSE = 16  # where fewer than one value of so many is drawn, they are sorted instead of marked
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inline_kernel
 def mix(x):
     """Scramble 64 bits so that every input bit reaches every output bit."""
     x = np.uint64(x)
@@ -26,20 +27,20 @@ def mix(x):
     return x ^ (x >> _SHIFT)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def combine(key, value):
     """Derive a new key from a key and a value."""
     return mix(np.uint64(key) + _STEP * (np.uint64(value) + np.uint64(1)))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def round_keys(key, out):
     """Fill `out` with the keys of the Feistel rounds."""
     for i in range(ROUNDS):
         out[i] = combine(key, i)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def bit_split(size):
     """Split the bits that hold 0..size-1 into a left and a right half."""
     bits = 6  # a smaller domain would mix too little
@@ -48,14 +49,14 @@ def bit_split(size):
     return bits // 2, bits - bits // 2
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inline_kernel
 def scramble(half, key):
     """The round function: two products, since one alone is linear in `half` and shows in small domains."""
     x = (half ^ key) * _FIRST
     return ((x ^ (x >> _SHIFT)) * _SECOND) >> _SHIFT
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def permuted(index, size, keys, left_bits, right_bits):
     """The image of `index` under the permutation of 0..size-1 given by the round keys."""
     left_mask, right_mask = (
@@ -73,7 +74,7 @@ def permuted(index, size, keys, left_bits, right_bits):
             return np.int64(x)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def draw(size, keys, out):
     """Fill `out` with the images of 0, 1, ... under the permutation of 0..size-1, ascending."""
     left_bits, right_bits = bit_split(size)
@@ -92,7 +93,7 @@ def draw(size, keys, out):
             n += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def sample(count, size, key):
     """`count` distinct values of 0..size-1, ascending."""
     keys = np.empty(ROUNDS, np.uint64)

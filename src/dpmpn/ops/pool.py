@@ -7,8 +7,9 @@ are complete.
 """
 
 import torch
-from numba import njit
 from torch import Tensor
+
+from dpmpn.kernels import float_kernel
 
 
 class RowPool:
@@ -88,7 +89,7 @@ class _Append(torch.autograd.Function):
         return token_gradient, ctx.pool.gradients[ctx.rows], None
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _tanh_gradient(gradient, change, out):
     one = out.dtype.type(1)
     for i in range(len(out)):

@@ -2,11 +2,12 @@
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from dpmpn.kernels import float_kernel
 
-@njit(nogil=True, cache=True, fastmath=True)
+
+@float_kernel
 def _forward(node, query, of_query, kind, of_kind, weight, out):
     width = node.shape[1]
     for i in range(len(out)):
@@ -22,7 +23,7 @@ def _forward(node, query, of_query, kind, of_kind, weight, out):
         out[i] = total
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _backward(gradient, node, query, of_query, kind, of_kind, weight, dnode, dquery, dkind, dweight):
     width = node.shape[1]
     zero = node.dtype.type(0)

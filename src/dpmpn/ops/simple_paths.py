@@ -3,10 +3,11 @@
 import heapq
 
 import numpy as np
-from numba import njit
+
+from dpmpn.kernels import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _mass_at(node, arriving, blocked, heads, tails, passing):
     """What is at `node` at each time: what arrives there, and what left and returned without a blocked node."""
     n_times, n_nodes = len(arriving), len(blocked)
@@ -24,7 +25,7 @@ def _mass_at(node, arriving, blocked, heads, tails, passing):
     return here
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _best_ends(end, n_nodes, heads, tails, passing):
     """The largest product of parts along any walk from each node at each time to the end: times x nodes."""
     n_times = passing.shape[1] + 1
@@ -38,13 +39,13 @@ def _best_ends(end, n_nodes, heads, tails, passing):
     return best
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _likely(arriving, best, length):
     """What the best single walk would bring; among equals a longer beginning goes first, so that some end."""
     return (arriving * best).sum() * (1 + 1e-6 * length)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def simple_paths(start, end, edge_offsets, heads, tails, passing, most, enough, floor, max_looks):
     """The simple paths that most of a unit of mass took from start to end, strongest first.
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
+
+from dpmpn.kernels import float_kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class SparseRows:
         return torch.from_numpy(out).to(like)
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _forward(offsets, columns, values, x, out):
     width = x.shape[1]
     for i in range(len(out)):
@@ -39,7 +40,7 @@ def _forward(offsets, columns, values, x, out):
                 row[k] += v * column[k]
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _backward(offsets, columns, values, gradient, dx):
     width = dx.shape[1]
     for i in range(len(gradient)):

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
 from dpmpn.config import TrainingConfig
 from dpmpn.engine.gradients import Gradients
 from dpmpn.engine.model import Model
+from dpmpn.kernels import float_kernel
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7
 WARM_UP_BATCHES = 100
@@ -25,7 +25,7 @@ LAST_FACTOR = 0.01
 AVERAGED_EVERY = 10  # steps: neighbours differ so little that averaging each would only cost time
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _dense_rows(values, first, second, row_of, gradients, rate, beta1, beta2, epsilon, scale):
     for i in range(len(values)):
         x, m, v = values[i], first[i], second[i]
@@ -43,7 +43,7 @@ def _dense_rows(values, first, second, row_of, gradients, rate, beta1, beta2, ep
                 x[k] -= rate * m[k] / (np.sqrt(v[k]) + epsilon)
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _dense(values, first, second, gradient, rate, beta1, beta2, epsilon, scale):
     """One variable as a whole."""
     for k in range(len(values)):
@@ -53,7 +53,7 @@ def _dense(values, first, second, gradient, rate, beta1, beta2, epsilon, scale):
         values[k] -= rate * first[k] / (np.sqrt(second[k]) + epsilon)
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _touched_rows(
     values, first, second, last_step, step, rows, gradients, rate, beta1, beta2, epsilon, scale
 ):
@@ -70,7 +70,7 @@ def _touched_rows(
         last_step[row] = step
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@float_kernel
 def _norm(rows):
     total = 0.0
     for i in range(len(rows)):

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numba import njit
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
@@ -16,6 +15,7 @@ from dpmpn.engine.frontier import Frontier, Visited, attending_to, expand_fronti
 from dpmpn.engine.settings import Horizon
 from dpmpn.engine.trace import ReasoningTrace
 from dpmpn.explain.distance import facts_between
+from dpmpn.kernels import kernel
 from dpmpn.lab.reproduce.exhibit import Request, Result
 from dpmpn.lab.reproduce.settings import LIMITS, config_for
 from dpmpn.lab.reproduce.workshop import Workshop, training_record
@@ -63,7 +63,7 @@ class Neighbours:
         return sizes
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _ball_sizes(offsets, nodes, starts, n_steps):  # type: ignore[no-untyped-def]
     n = len(offsets) - 1
     sizes = np.empty((len(starts), n_steps + 1), np.int64)

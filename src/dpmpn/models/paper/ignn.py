@@ -6,12 +6,12 @@ sampled edges; so the levels below a set of nodes are found from the top down, a
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 from torch.nn import functional
 
 from dpmpn.engine.batch import SampledEdges
 from dpmpn.engine.gradients import EntityRows
+from dpmpn.kernels import kernel
 from dpmpn.models.paper.network import PaperNetwork
 from dpmpn.ops.combine import combine_leaky
 from dpmpn.ops.expand import assign_ids, rehash, table_size
@@ -35,7 +35,7 @@ class NodeIds:
         return ids, new
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _edges_into(nodes, tails):
     """Positions in `tails` (ascending) that name one of `nodes`, and which of the nodes it is."""
     edges, receiver = np.empty(len(tails), np.int64), np.empty(len(tails), np.int64)

@@ -7,9 +7,9 @@ entities costs no more than one over the profiles.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.kernels import kernel
 from dpmpn.ops.sparse import SparseRows
 
 DEGREE_SCALE = 3.0  # brings log(1 + degree) to the size of the other features
@@ -69,7 +69,7 @@ def n_features(n_relations: int) -> int:
     return 2 * n_relations + 2
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _same(offsets, relation, count, a, b):
     if offsets[a + 1] - offsets[a] != offsets[b + 1] - offsets[b]:
         return False
@@ -82,7 +82,7 @@ def _same(offsets, relation, count, a, b):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _grouped(offsets, relation, count):
     """The first entity of each different profile, each entity's profile, and how many entities have each."""
     n_entities = len(offsets) - 1

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 from torch.nn import functional
 
 from dpmpn.engine.targets import Targets
+from dpmpn.kernels import kernel
 from dpmpn.models.strong.profiles import Profiles
 
 _LEAST = 1e-30  # of a sum of exponentials, so that a graph without any other entity has a logarithm
@@ -90,7 +90,7 @@ def _logits_at(reached: Reached, query: np.ndarray, entities: np.ndarray, found:
     return torch.where(seen, own, reached.prior.reshape(-1).index_select(0, index))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _indices(offsets, nodes, query, entity):
     """Index of each (query, entity), sorted by both, among the visited nodes; -1 if it was not visited."""
     at = np.full(len(query), -1, np.int64)
