@@ -54,7 +54,7 @@ style: install
 	$(BIN)/ruff format -q --check .
 
 types: install
-	$(BIN)/mypy --no-error-summary src
+	$(BIN)/mypy --no-error-summary
 
 # Compiled once, they are not compiled again by each process of the tests.
 kernels: install

@@ -1,30 +1,37 @@
 """How kernels are compiled: loops over arrays that numba turns into machine code, kept on disk beside their module."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.integer[Any]]
 Floats: TypeAlias = NDArray[np.floating[Any]]
+Float: TypeAlias = np.floating[Any]  # one of Floats
 Rows: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.floating[Any]]]  # rows x width
-Bools: TypeAlias = NDArray[np.bool_]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def kernel(function: _Function) -> _Function:
     """Compile a function when it is first called; it runs beside other threads."""
-    return cast(_Function, njit(nogil=True, cache=True)(function))
+    return _compiled(function)
 
 
 def inline_kernel(function: _Function) -> _Function:
     """The same for a few lines that are compiled into each kernel that calls them."""
-    return cast(_Function, njit(nogil=True, cache=True, inline="always")(function))
+    return _compiled(function, inline="always")
 
 
 def float_kernel(function: _Function) -> _Function:
     """The same for sums of floats, whose order the compiler may change to use vector instructions."""
-    return cast(_Function, njit(nogil=True, cache=True, fastmath=True)(function))
+    return _compiled(function, fastmath=True)
+
+
+def _compiled(function: _Function, **options: Any) -> _Function:
+    from numba import njit  # here, so that modules that only name arrays do not load it
+
+    compiled: _Function = njit(nogil=True, cache=True, **options)(function)
+    return compiled

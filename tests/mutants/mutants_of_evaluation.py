@@ -9,13 +9,13 @@ MUTANTS_OF_EVALUATION: list[Mutant] = [
     mutant(
         "ranks-are-not-filtered",
         "Other known answers that score more stay before the target.",
-        (_RANKING, "            more -= other > score\n", "            more -= 0\n"),
+        (_RANKING, "            more -= int(other > score)\n", "            more -= 0\n"),
         tests=EVALUATION,
     ),
     mutant(
         "ties-are-not-filtered",
         "Other known answers that tie with the target are counted.",
-        (_RANKING, "            same -= other == score\n", "            same -= 0\n"),
+        (_RANKING, "            same -= int(other == score)\n", "            same -= 0\n"),
         tests=EVALUATION,
     ),
     mutant(

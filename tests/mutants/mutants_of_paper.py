@@ -9,7 +9,7 @@ _LAYERS: list[Mutant] = [
     mutant(
         "slope",
         "leakyReLU has PyTorch's slope, not the authors'.",
-        ("ops/combine.py", "SLOPE = 0.2  #", "SLOPE = 0.01  #"),
+        ("ops/messages.py", "SLOPE = 0.2  #", "SLOPE = 0.01  #"),
         tests=PAPER,
     ),
     mutant(
@@ -39,8 +39,8 @@ _LAYERS: list[Mutant] = [
         "A transition logit is a mean over dimensions.",
         (
             _NETWORK,
-            "return (left * self.center(right)).sum(-1)",
-            "return (left * self.center(right)).mean(-1)",
+            "logits: Tensor = (left * self.center(right)).sum(-1)",
+            "logits: Tensor = (left * self.center(right)).mean(-1)",
         ),
         tests=PAPER,
     ),
@@ -104,7 +104,7 @@ _SECTION_3: list[Mutant] = [
             "return total / count.to(total.dtype).sqrt()[:, None]",
             "return total / count.to(total.dtype)[:, None]",
         ),
-        ("ops/message.py", "scale = (1.0 / np.sqrt(np.maximum(", "scale = (1.0 / np.abs(np.maximum("),
+        ("ops/messages.py", "scale = (1.0 / np.sqrt(count))", "scale = (1.0 / count)"),
         tests=PAPER,
     ),
     mutant(
@@ -299,18 +299,13 @@ _OPERATIONS: list[Mutant] = [
     mutant(
         "leaky-gradient-of-combine",
         "The gradient of the fused layer has slope 1 for negative sums.",
-        (
-            "ops/combine.py",
-            "def combine_backward(gradient, out, slope, ia",
-            "def combine_backward(gradient, out, _, ia",
-        ),
-        ("ops/combine.py", "    one = out.dtype.type(1)\n", "    one = out.dtype.type(1)\n    slope = one\n"),
+        ("ops/messages.py", "row[k] = g[k] * (one if o[k] > 0 else slope)", "row[k] = g[k] * one"),
         tests=PAPER,
     ),
     mutant(
         "tanh-gradient",
         "The gradient of tanh misses a square.",
-        ("ops/message.py", "row[k] = s * g[k] * (one - m[k] * m[k])", "row[k] = s * g[k] * (one - m[k])"),
+        ("ops/messages.py", "row[k] = s * g[k] * (one - m[k] * m[k])", "row[k] = s * g[k] * (one - m[k])"),
         tests=PAPER,
     ),
     mutant(
@@ -334,8 +329,8 @@ _OPERATIONS: list[Mutant] = [
         "Of nodes with equal scores the one with the higher id is kept.",
         (
             "ops/expand.py",
-            "    tied.sort()\n    return tied[room - 1]",
-            "    tied.sort()\n    return tied[n - room]",
+            "    tied.sort()\n    return int(tied[room - 1])",
+            "    tied.sort()\n    return int(tied[n - room])",
         ),
         (
             "ops/expand.py",

@@ -40,11 +40,11 @@ MUTANTS_OF_STRONG: list[Mutant] = [
         "A state of the stronger model is replaced, not added to, in both paths.",
         (_REFERENCE, "return old + torch.relu(", "return torch.relu("),
         (
-            "ops/normalise.py",
+            "ops/layers.py",
             "row[k] = old[k] + max(c[k] * weight[k] + bias[k]",
             "row[k] = max(c[k] * weight[k] + bias[k]",
         ),
-        ("ops/normalise.py", "        dreceived[:, : gradient.shape[1]] += gradient\n", ""),
+        ("ops/layers.py", "        dreceived[:, : gradient.shape[1]] += gradient\n", ""),
         tests=STRONG,
     ),
     mutant(

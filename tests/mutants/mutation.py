@@ -92,7 +92,7 @@ def forget_compiled(sources: Path, files: Iterable[str]) -> None:
     while found:
         modules = "|".join(re.escape(_module(path, sources)) for path in found)
         users = {path for path, text in texts.items() if re.search(rf"from (?:{modules}) import", text)}
-        found = {path for path in users if "njit" in texts[path]} - stale
+        found = {path for path in users if re.search(r"@(?:\w+_)?kernel\b", texts[path])} - stale
         stale |= found
     for path in stale:
         for cached in (path.parent / "__pycache__").glob(f"{path.stem}.*"):

@@ -46,11 +46,11 @@ def test_what_compiles_with_a_changed_file_is_forgotten(tmp_path: Path) -> None:
     folder = tmp_path / PACKAGE
     (folder / "__pycache__").mkdir(parents=True)
     texts = {
-        "low": "from numba import njit",
-        "middle": "from numba import njit\nfrom dpmpn.low import f",
-        "high": "from numba import njit\nfrom dpmpn.middle import g",
+        "low": "@kernel\ndef f(): ...",
+        "middle": "from dpmpn.low import f\n@float_kernel\ndef g(): ...",
+        "high": "from dpmpn.middle import g\n@inline_kernel\ndef h(): ...",
         "plain": "from dpmpn.low import f",
-        "other": "from numba import njit",
+        "other": "@kernel\ndef i(): ...",
     }
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text)

@@ -6,8 +6,7 @@ import torch
 from torch.nn.functional import leaky_relu
 
 from dpmpn.ops.attention import flow_attention
-from dpmpn.ops.combine import combine_leaky
-from dpmpn.ops.message import BLOCK, pass_messages
+from dpmpn.ops.messages import BLOCK, combine_leaky, pass_messages
 from dpmpn.ops.pool import RowPool
 
 WIDTH = 5

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.kernels import kernel
+from dpmpn.kernels import Ints, kernel
 from dpmpn.ops.permutation import combine, sample
 
 NO_EDGES = np.empty(0, np.int64)
@@ -45,7 +45,7 @@ class QueryBatch:
 
 
 def sample_ignn_edges(
-    graph: KnowledgeGraph, removed: np.ndarray, n_steps: int, max_sampling_per_step: int, key: int
+    graph: KnowledgeGraph, removed: np.ndarray, n_steps: int, max_sampling_per_step: int, key: int | np.uint64
 ) -> tuple[SampledEdges, ...]:
     """Edges drawn uniformly without replacement from the graph without the removed ones, afresh for each step."""
     available = graph.n_edges - len(removed)
@@ -85,7 +85,7 @@ def asking_edges(
 
 
 @kernel
-def _pair_edges(offsets, relations, tails, heads, ends):
+def _pair_edges(offsets: Ints, relations: Ints, tails: Ints, heads: Ints, ends: Ints) -> Ints:
     """Ids of all edges from each head to its end, found by binary search within each relation of the head."""
     found = []
     for i in range(len(heads)):

@@ -71,8 +71,9 @@ class Engine:
 
     def gradients(self, batch: QueryBatch, targets: Targets) -> Gradients:
         """The mean loss over all targets of the batch, as its model defines it, and its gradients."""
-        (found,) = self._run(batch, self.config.horizon, targets)
-        return found
+        gradients: Gradients
+        (gradients,) = self._run(batch, self.config.horizon, targets)
+        return gradients
 
     def usage(self) -> Usage:
         """CPU seconds and peak memory of this process and its workers so far."""

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from dpmpn.ops.entry import applied
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +60,16 @@ class EntityRows:
 
     def read(self, entities: np.ndarray) -> Tensor:
         """The embeddings of these entities."""
-        return _ReadRows.apply(self.anchor, entities, self)
+        return applied(_ReadRows)(self.anchor, entities, self)
 
 
 class _ReadRows(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, anchor, entities, rows):
+    def forward(ctx: Any, anchor: Tensor, entities: np.ndarray, rows: EntityRows) -> Tensor:
         ctx.entities, ctx.rows = entities, rows
         return rows.table[torch.from_numpy(entities).long()]
 
     @staticmethod
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         ctx.rows.gradients.append((ctx.entities, gradient))
         return gradient.new_zeros(()), None, None

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from dpmpn.engine.answer import Answer
-from dpmpn.kernels import kernel
+from dpmpn.kernels import Ints, kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def _part(offsets: np.ndarray, values: np.ndarray, rows: slice) -> tuple[np.ndar
 
 
 @kernel
-def _find(offsets, entities, node_offsets, nodes):
+def _find(offsets: Ints, entities: Ints, node_offsets: Ints, nodes: Ints) -> Ints:
     # Nodes are not sorted, and a query has few targets: a sort of the nodes would cost more than all comparisons.
     at = np.full(len(entities), -1, np.int64)
     for q in range(len(offsets) - 1):

@@ -36,4 +36,5 @@ def through_unseen(answer: Answer, trace: ReasoningTrace, unseen: np.ndarray) ->
         order = np.argsort(keys)
         keys, parts = keys[order], parts[order]
     query = np.repeat(np.arange(len(trace.heads)), np.diff(answer.offsets))
-    return np.minimum(parts[np.searchsorted(keys, query * n_entities + answer.nodes)], 1.0)
+    of_answer: np.ndarray = np.minimum(parts[np.searchsorted(keys, query * n_entities + answer.nodes)], 1.0)
+    return of_answer

@@ -11,22 +11,19 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from dpmpn.errors import DataError
-from dpmpn.evaluate.ranking import FloatArray, IntArray, check_distribution, check_ragged, score_of
-from dpmpn.kernels import kernel
-
-BoolArray = npt.NDArray[np.bool_]
+from dpmpn.evaluate.ranking import check_distribution, check_ragged, score_of
+from dpmpn.kernels import Bools, Floats, Ints, kernel
 
 
 @dataclass(frozen=True)
 class AveragePrecision:
     """Each head's average precision; 0 for a head without a right answer among its candidates."""
 
-    realistic: npt.NDArray[np.float64]  # heads; the expectation over random orders of ties
-    optimistic: npt.NDArray[np.float64]  # heads; right answers before the wrong ones they tie with
-    pessimistic: npt.NDArray[np.float64]  # heads; right answers behind them
+    realistic: Floats  # heads; the expectation over random orders of ties
+    optimistic: Floats  # heads; right answers before the wrong ones they tie with
+    pessimistic: Floats  # heads; right answers behind them
 
 
 class MeanAveragePrecision(TypedDict):
@@ -40,22 +37,21 @@ class MeanAveragePrecision(TypedDict):
 
 
 def candidate_scores(
-    offsets: IntArray,
-    nodes: IntArray,
-    probabilities: FloatArray,
-    candidate_offsets: IntArray,
-    candidates: IntArray,
-) -> FloatArray:
+    offsets: Ints,
+    nodes: Ints,
+    probabilities: Floats,
+    candidate_offsets: Ints,
+    candidates: Ints,
+) -> Floats:
     """Score each head's candidates (in any order) by its sparse answer distribution; unlisted ones get 0."""
     check_distribution(offsets, nodes, probabilities, np.iinfo(np.int64).max)
     check_ragged("candidates", candidate_offsets, candidates)
     if len(offsets) != len(candidate_offsets):
         raise ValueError(f"{len(offsets) - 1} distributions for {len(candidate_offsets) - 1} heads")
-    scores: FloatArray = _look_up(offsets, nodes, probabilities, candidate_offsets, candidates)
-    return scores
+    return _look_up(offsets, nodes, probabilities, candidate_offsets, candidates)
 
 
-def average_precision(offsets: IntArray, scores: FloatArray, is_positive: BoolArray) -> AveragePrecision:
+def average_precision(offsets: Ints, scores: Floats, is_positive: Bools) -> AveragePrecision:
     """Compute the average precision of each head: the mean, over its right answers, of the precision there.
 
     Candidates fall into blocks of equal score. For a block of n candidates, p of them right, behind N
@@ -79,10 +75,10 @@ def average_precision(offsets: IntArray, scores: FloatArray, is_positive: BoolAr
 
 
 def mean_average_precision(
-    offsets: IntArray,
-    scores: FloatArray,
-    is_positive: BoolArray,
-    triples_per_head: IntArray | None = None,
+    offsets: Ints,
+    scores: Floats,
+    is_positive: Bools,
+    triples_per_head: Ints | None = None,
 ) -> MeanAveragePrecision:
     """Average over test triples, a head counting once per triple as in the paper, and over heads.
 
@@ -98,7 +94,7 @@ def mean_average_precision(
     if n_triples == 0:
         raise DataError("no test triples to average over; no candidate is labelled as a right answer")
 
-    def means(values: npt.NDArray[np.float64]) -> dict[str, float]:
+    def means(values: Floats) -> dict[str, float]:
         return {
             "map_over_triples": float(np.average(values, weights=triples_per_head)),
             "map_over_heads": float(np.mean(values)),
@@ -114,7 +110,9 @@ def mean_average_precision(
 
 
 @kernel
-def _look_up(offsets, nodes, probabilities, candidate_offsets, candidates):  # type: ignore[no-untyped-def]
+def _look_up(
+    offsets: Ints, nodes: Ints, probabilities: Floats, candidate_offsets: Ints, candidates: Ints
+) -> Floats:
     scores = np.empty(len(candidates), probabilities.dtype)
     for head in range(len(offsets) - 1):
         listed = nodes[offsets[head] : offsets[head + 1]]
@@ -125,7 +123,7 @@ def _look_up(offsets, nodes, probabilities, candidate_offsets, candidates):  # t
 
 
 @kernel
-def _block_precisions(before, right_before, size, right):  # type: ignore[no-untyped-def]
+def _block_precisions(before: int, right_before: int, size: int, right: int) -> tuple[float, float, float]:
     """Sum the precisions at the right answers of one block of ties: realistic, optimistic, pessimistic."""
     realistic, optimistic, pessimistic = 0.0, 0.0, 0.0
     wrong = size - right
@@ -140,7 +138,7 @@ def _block_precisions(before, right_before, size, right):  # type: ignore[no-unt
 
 
 @kernel
-def _average_one(scores, is_positive):  # type: ignore[no-untyped-def]
+def _average_one(scores: Floats, is_positive: Bools) -> Floats:
     """Average one head's precisions; its candidates come in descending order of score."""
     sums = np.zeros(3)
     start, right_before = 0, 0
@@ -155,7 +153,7 @@ def _average_one(scores, is_positive):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _average_all(offsets, scores, is_positive):  # type: ignore[no-untyped-def]
+def _average_all(offsets: Ints, scores: Floats, is_positive: Bools) -> tuple[Floats, Floats, Floats]:
     averages = np.empty((3, len(offsets) - 1))  # realistic, optimistic, pessimistic x heads
     for head in range(len(offsets) - 1):
         row = slice(offsets[head], offsets[head + 1])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpmpn.evaluate.ranking import FloatArray, IntArray, Ranks, check_ascending, check_ragged
-from dpmpn.kernels import kernel
+from dpmpn.evaluate.ranking import Ranks, check_ascending, check_ragged
+from dpmpn.kernels import Bools, Floats, Ints, Rows, kernel
 
 
 def rank_dense(
-    scores: FloatArray,  # queries x entities
-    targets: IntArray,  # queries
-    known_offsets: IntArray,  # queries + 1
-    known_tails: IntArray,  # ascending and unique within a query
+    scores: Floats,  # queries x entities
+    targets: Ints,  # queries
+    known_offsets: Ints,  # queries + 1
+    known_tails: Ints,  # ascending and unique within a query
 ) -> Ranks:
     """Rank each query's target among all entities except the query's other known answers.
 
@@ -38,7 +38,9 @@ def rank_dense(
 
 
 @kernel
-def _rank_all(scores, targets, known_offsets, known_tails):  # type: ignore[no-untyped-def]
+def _rank_all(
+    scores: Rows, targets: Ints, known_offsets: Ints, known_tails: Ints
+) -> tuple[Ints, Ints, Bools]:
     n_queries = len(targets)
     optimistic = np.empty(n_queries, np.int64)
     pessimistic = np.empty(n_queries, np.int64)

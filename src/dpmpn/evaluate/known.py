@@ -9,7 +9,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.integer]
+from dpmpn.kernels import Bools, Ints
+
 Number = TypeVar("Number", bound=np.integer)
 
 
@@ -26,7 +27,7 @@ class KnownAnswers:
     n_relations: int
 
     @classmethod
-    def from_triples(cls, *splits: IntArray) -> KnownAnswers:
+    def from_triples(cls, *splits: Ints) -> KnownAnswers:
         """Collect (head, relation, tail) rows of all splits; inverse directions are rows of their own."""
         _check_triples(splits)
         n_relations = 1 + max((int(split[:, 1].max()) for split in splits if len(split)), default=0)
@@ -44,9 +45,7 @@ class KnownAnswers:
         starts = np.flatnonzero(new_pair)  # pairs
         return cls(keys[starts], np.append(starts, len(tails)).astype(np.int64), tails, n_relations)
 
-    def lookup(
-        self, heads: IntArray, relations: IntArray
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def lookup(self, heads: Ints, relations: Ints) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """Return (offsets, tails) with the known tails of each query, ascending; none for an unseen pair."""
         rows, found = self._rows(heads, relations)
         starts = np.where(found, self.offsets[rows], 0)  # queries
@@ -55,9 +54,7 @@ class KnownAnswers:
         positions = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], counts)
         return offsets, self.tails[positions]
 
-    def contains(
-        self, heads: IntArray, relations: IntArray, query: IntArray, tails: IntArray
-    ) -> npt.NDArray[np.bool_]:
+    def contains(self, heads: Ints, relations: Ints, query: Ints, tails: Ints) -> Bools:
         """Whether each tail is a known one of its query: `query` says which of the pairs that is."""
         offsets, known = self.lookup(heads, relations)
         keys = _as_one(np.repeat(np.arange(len(heads)), np.diff(offsets)), known)  # ascending
@@ -65,9 +62,7 @@ class KnownAnswers:
         at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
         return keys[at] == wanted if len(keys) else np.zeros(len(wanted), np.bool_)
 
-    def _rows(
-        self, heads: IntArray, relations: IntArray
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    def _rows(self, heads: Ints, relations: Ints) -> tuple[npt.NDArray[np.int64], Bools]:
         """Return each query's row and whether it has one; `rows` stays a valid index where it has none."""
         heads, relations = np.asarray(heads, np.int64), np.asarray(relations, np.int64)
         if heads.shape != relations.shape or heads.ndim != 1:
@@ -81,7 +76,7 @@ class KnownAnswers:
         return rows, found
 
 
-def _check_triples(splits: Sequence[IntArray]) -> None:
+def _check_triples(splits: Sequence[Ints]) -> None:
     for split in splits:
         if split.ndim != 2 or split.shape[1] != 3:
             raise ValueError(f"triples are n x 3 (head, relation, tail), not of shape {split.shape}")
@@ -89,17 +84,17 @@ def _check_triples(splits: Sequence[IntArray]) -> None:
             raise ValueError("heads, relations and tails are indices from 0 to 2^31 - 1")
 
 
-def _joined(columns: list[IntArray], dtype: type[Number]) -> npt.NDArray[Number]:
+def _joined(columns: list[Ints], dtype: type[Number]) -> npt.NDArray[Number]:
     """Concatenate columns; none give an empty array."""
     return np.concatenate([np.empty(0, dtype), *columns], dtype=dtype, casting="same_kind")
 
 
-def _as_one(query: IntArray, tails: IntArray) -> npt.NDArray[np.int64]:
+def _as_one(query: Ints, tails: Ints) -> npt.NDArray[np.int64]:
     """(query, tail) as one number, in the same order."""
     return np.asarray(query, np.int64) << 31 | np.asarray(tails, np.int64)
 
 
-def _differs_from_previous(values: IntArray) -> npt.NDArray[np.bool_]:
+def _differs_from_previous(values: Ints) -> Bools:
     """Mark the values that are not equal to the one before them, and the first."""
     differs = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=differs[1:])

@@ -15,29 +15,26 @@ import numpy.typing as npt
 
 from dpmpn.errors import DataError
 from dpmpn.evaluate.metrics import METRICS
-from dpmpn.kernels import kernel
-
-IntArray = npt.NDArray[np.integer]
-FloatArray = npt.NDArray[np.floating]
+from dpmpn.kernels import Bools, Float, Floats, Ints, kernel
 
 
 @dataclass(frozen=True)
 class Ranks:
     """The best and the worst position of each query's target among its ties, counted from 1."""
 
-    optimistic: npt.NDArray[np.int64]  # queries
-    pessimistic: npt.NDArray[np.int64]  # queries
-    reached: npt.NDArray[np.bool_]  # queries; the target's probability is above 0
+    optimistic: Ints  # queries
+    pessimistic: Ints  # queries
+    reached: Bools  # queries; the target's probability is above 0
 
     @property
-    def realistic(self) -> npt.NDArray[np.float64]:
+    def realistic(self) -> Floats:
         """The mean of both: the expected rank when ties fall in random order."""
         return (self.optimistic + self.pessimistic) / 2
 
     def __len__(self) -> int:
         return len(self.optimistic)
 
-    def __getitem__(self, selection: slice | IntArray | npt.NDArray[np.bool_]) -> Ranks:
+    def __getitem__(self, selection: slice | Ints | Bools) -> Ranks:
         return Ranks(self.optimistic[selection], self.pessimistic[selection], self.reached[selection])
 
     @classmethod
@@ -61,12 +58,12 @@ class Summary(TypedDict):
 
 
 def rank_targets(
-    offsets: IntArray,
-    nodes: IntArray,
-    probabilities: FloatArray,
-    targets: IntArray,
-    known_offsets: IntArray,
-    known_tails: IntArray,
+    offsets: Ints,
+    nodes: Ints,
+    probabilities: Floats,
+    targets: Ints,
+    known_offsets: Ints,
+    known_tails: Ints,
     n_entities: int,
 ) -> Ranks:
     """Rank each query's target among all entities except the query's other known answers.
@@ -103,7 +100,7 @@ def summarise(ranks: Ranks) -> Summary:
     }
 
 
-def summarise_by(ranks: Ranks, groups: IntArray) -> dict[int, Summary]:
+def summarise_by(ranks: Ranks, groups: Ints) -> dict[int, Summary]:
     """Summarise each group (such as the queries of one relation) alone, in ascending order of its id."""
     groups = np.asarray(groups)
     if groups.shape != (len(ranks),):
@@ -117,13 +114,11 @@ def summarise_by(ranks: Ranks, groups: IntArray) -> dict[int, Summary]:
     }
 
 
-def _scores(ranks: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> dict[str, float]:
+def _scores(ranks: Ints | Floats) -> dict[str, float]:
     return {metric.key: metric.of(ranks) for metric in METRICS}
 
 
-def check_distribution(
-    offsets: IntArray, nodes: IntArray, probabilities: FloatArray, n_entities: int
-) -> None:
+def check_distribution(offsets: Ints, nodes: Ints, probabilities: Floats, n_entities: int) -> None:
     """Refuse a distribution that breaks its contract, which would only show as wrong ranks."""
     check_ragged("nodes", offsets, nodes)
     check_ragged("probabilities", offsets, probabilities)
@@ -132,14 +127,14 @@ def check_distribution(
         raise ValueError("probabilities must be 0 or more; some are negative or not a number")
 
 
-def check_ragged(name: str, offsets: IntArray, values: npt.NDArray[np.generic]) -> None:
+def check_ragged(name: str, offsets: Ints, values: npt.NDArray[np.generic]) -> None:
     """Refuse offsets that do not cover the values exactly and in order."""
     covers = len(offsets) and offsets[0] == 0 and offsets[-1] == len(values)
     if not covers or (offsets[1:] < offsets[:-1]).any():
         raise ValueError(f"the offsets of {name} must rise from 0 to their number, {len(values)}")
 
 
-def check_ascending(name: str, offsets: IntArray, values: IntArray, n_entities: int) -> None:
+def check_ascending(name: str, offsets: Ints, values: Ints, n_entities: int) -> None:
     """Refuse rows that are not ascending, unique entities."""
     row = _first_row_out_of_order(offsets, values, n_entities)
     if row >= 0:
@@ -147,16 +142,19 @@ def check_ascending(name: str, offsets: IntArray, values: IntArray, n_entities: 
 
 
 @kernel
-def score_of(entity, nodes, probabilities):  # type: ignore[no-untyped-def]
+def score_of(entity: int, nodes: Ints, probabilities: Floats) -> Float:
     """Look up an entity's probability in one query's ascending nodes; 0 if it is not listed."""
     position = np.searchsorted(nodes, entity)
     if position < len(nodes) and nodes[position] == entity:
-        return probabilities[position]
+        found: Float = probabilities[position]
+        return found
     return probabilities.dtype.type(0)
 
 
 @kernel
-def _rivals(target, score, nodes, probabilities, known, n_entities):  # type: ignore[no-untyped-def]
+def _rivals(
+    target: int, score: Float, nodes: Ints, probabilities: Floats, known: Ints, n_entities: int
+) -> tuple[int, int]:
     """Count the entities that score more than the target and those that tie with it."""
     more, same = 0, 0
     for probability in probabilities:
@@ -168,13 +166,21 @@ def _rivals(target, score, nodes, probabilities, known, n_entities):  # type: ig
     for answer in known:
         if answer != target:
             other = score_of(answer, nodes, probabilities)
-            more -= other > score
-            same -= other == score
+            more -= int(other > score)
+            same -= int(other == score)
     return more, same
 
 
 @kernel
-def _rank_all(offsets, nodes, probabilities, targets, known_offsets, known_tails, n_entities):  # type: ignore[no-untyped-def]
+def _rank_all(
+    offsets: Ints,
+    nodes: Ints,
+    probabilities: Floats,
+    targets: Ints,
+    known_offsets: Ints,
+    known_tails: Ints,
+    n_entities: int,
+) -> tuple[Ints, Ints, Bools]:
     n_queries = len(targets)
     optimistic = np.empty(n_queries, np.int64)
     pessimistic = np.empty(n_queries, np.int64)
@@ -192,7 +198,7 @@ def _rank_all(offsets, nodes, probabilities, targets, known_offsets, known_tails
 
 
 @kernel
-def _first_row_out_of_order(offsets, values, n_entities):  # type: ignore[no-untyped-def]
+def _first_row_out_of_order(offsets: Ints, values: Ints, n_entities: int) -> int:
     for row in range(len(offsets) - 1):
         previous = -1
         for value in values[offsets[row] : offsets[row + 1]]:

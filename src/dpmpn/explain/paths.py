@@ -137,7 +137,7 @@ def strongest_walks(flow: AnswerFlow, most: int, enough: float = 1.0) -> list[Wa
 
 
 def _walks_between(carrying: _Carrying, start: int, end: int, most: int, enough: float) -> list[Walk]:
-    from dpmpn.ops.simple_paths import simple_paths  # compiled, so imported when it is needed
+    from dpmpn.explain.simple_paths import simple_paths  # compiled, so imported when it is needed
 
     order = np.argsort(carrying.head, kind="stable")
     heads, tails, triples = carrying.head[order], carrying.tail[order], carrying.triple[order]

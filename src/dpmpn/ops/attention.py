@@ -1,31 +1,24 @@
 """Edge attention, fused: bilinear logits per edge, softmax per attending-from node, and the flow to the next step."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from dpmpn.kernels import float_kernel, kernel
-from dpmpn.ops.combine import SLOPE
+from dpmpn.kernels import Floats, Ints, Rows, float_kernel, kernel
+from dpmpn.ops.entry import applied
+from dpmpn.ops.messages import SLOPE
 from dpmpn.ops.pool import RowPool
+
+_EdgeIndex = tuple[Ints, Ints, Ints, Ints, Ints, Ints]
 
 
 @float_kernel
 def _logits_forward(
-    m,
-    const,
-    rel,
-    qry,
-    vis,
-    nodes,
-    pair_offsets,
-    pair_relation,
-    pair_query,
-    edge_slot,
-    slot_state,
-    slot_id,
-    slope,
-    out,
-):
+    m: Rows, const: Floats, rel: Rows, qry: Rows, vis: Rows, nodes: Rows, pair_offsets: Ints, pair_relation: Ints,
+    pair_query: Ints, edge_slot: Ints, slot_state: Ints, slot_id: Ints, slope: float, out: Floats,
+) -> None:  # fmt: skip
     att = vis.shape[1]
     base, first = np.empty(2 * att, m.dtype), np.empty(att, m.dtype)
     for p in range(len(pair_relation)):
@@ -59,9 +52,10 @@ def _logits_forward(
 
 @float_kernel
 def _logits_backward(
-    grad, m, rel, qry, vis, nodes, pair_offsets, pair_relation, pair_query, edge_slot, slot_state, slot_id, slope,
-    dm, dconst, drel, dqry, dvis, dnodes,
-):  # fmt: skip
+    grad: Floats, m: Rows, rel: Rows, qry: Rows, vis: Rows, nodes: Rows, pair_offsets: Ints, pair_relation: Ints,
+    pair_query: Ints, edge_slot: Ints, slot_state: Ints, slot_id: Ints, slope: float, dm: Rows, dconst: Floats,
+    drel: Rows, dqry: Rows, dvis: Rows, dnodes: Rows,
+) -> None:  # fmt: skip
     att = vis.shape[1]
     one = m.dtype.type(1)
     base, dbase = np.empty(2 * att, m.dtype), np.empty(2 * att, m.dtype)
@@ -108,7 +102,10 @@ def _logits_backward(
 
 class _EdgeLogits(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, left, const, rel, qry, vis, token, pool, index):
+    def forward(
+        ctx: Any, left: Tensor, const: Tensor, rel: Tensor, qry: Tensor, vis: Tensor, token: Tensor,
+        pool: RowPool, index: _EdgeIndex,
+    ) -> Tensor:  # fmt: skip
         out = torch.empty(len(index[3]), dtype=left.dtype)
         slope = out.numpy().dtype.type(SLOPE)
         _logits_forward(
@@ -127,15 +124,16 @@ class _EdgeLogits(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         left, rel, qry, vis = ctx.saved_tensors
-        pool = ctx.pool
+        pool: RowPool = ctx.pool
+        index: _EdgeIndex = ctx.index
         dleft, drel, dqry, dvis = (torch.zeros_like(x) for x in (left, rel, qry, vis))
         dconst = left.new_empty(len(left))
         slope = left.numpy().dtype.type(SLOPE)
         _logits_backward(
             gradient.contiguous().numpy(), left.numpy(), rel.numpy(), qry.numpy(), vis.numpy(), pool.values.numpy(),
-            *ctx.index, slope,
+            *index, slope,
             dleft.numpy(), dconst.numpy(), drel.numpy(), dqry.numpy(), dvis.numpy(), pool.gradients.numpy(),
         )  # fmt: skip
         return dleft, dconst, drel, dqry, dvis, left.new_zeros(()), None, None
@@ -160,11 +158,11 @@ def edge_logits(
     left[p] . leakyReLU([visited[v]; nodes[v]] + relation[r] + query[q]) + const[p]
     """
     index = (pair_offsets, pair_relation, pair_query, edge_slot, slot_state, slot_id)
-    return _EdgeLogits.apply(left, const, relation, query, visited, nodes.token, nodes, index)
+    return applied(_EdgeLogits)(left, const, relation, query, visited, nodes.token, nodes, index)
 
 
 @kernel
-def parallel_edges(edge_offsets, edge_slot, n_slots):
+def parallel_edges(edge_offsets: Ints, edge_slot: Ints, n_slots: int) -> Ints:
     """For each edge, how many edges lead from its attending-from node to its tail."""
     count = np.zeros(n_slots, np.int64)
     out = np.empty(len(edge_slot), np.int64)
@@ -179,7 +177,7 @@ def parallel_edges(edge_offsets, edge_slot, n_slots):
 
 
 @kernel
-def _sum_parallel(values, edge_offsets, edge_slot, n_slots):
+def _sum_parallel(values: Floats, edge_offsets: Ints, edge_slot: Ints, n_slots: int) -> Floats:
     """Each edge's value replaced by the sum over the edges parallel to it."""
     total = np.zeros(n_slots, values.dtype)
     out = np.empty_like(values)
@@ -195,8 +193,9 @@ def _sum_parallel(values, edge_offsets, edge_slot, n_slots):
 
 @float_kernel
 def _flow_forward(
-    logits, multiplicity, attention, from_query, edge_offsets, edge_slot, transition, total, out
-):
+    logits: Floats, multiplicity: Ints, attention: Floats, from_query: Ints, edge_offsets: Ints, edge_slot: Ints,
+    transition: Floats, total: Floats, out: Floats,
+) -> None:  # fmt: skip
     for i in range(len(attention)):
         start, stop = edge_offsets[i], edge_offsets[i + 1]
         largest = logits[start]
@@ -215,7 +214,7 @@ def _flow_forward(
 
 
 @kernel
-def _divide_by_query(values, slot_offsets, total):
+def _divide_by_query(values: Floats, slot_offsets: Ints, total: Floats) -> None:
     for q in range(len(slot_offsets) - 1):
         for s in range(slot_offsets[q], slot_offsets[q + 1]):
             values[s] /= total[q]
@@ -223,19 +222,10 @@ def _divide_by_query(values, slot_offsets, total):
 
 @float_kernel
 def _flow_backward(
-    grad,
-    out,
-    transition,
-    multiplicity,
-    attention,
-    total,
-    from_query,
-    edge_offsets,
-    edge_slot,
-    slot_offsets,
-    dlogits,
-    dattention,
-):
+    grad: Floats, out: Floats, transition: Floats, multiplicity: Ints, attention: Floats, total: Floats,
+    from_query: Ints, edge_offsets: Ints, edge_slot: Ints, slot_offsets: Ints, dlogits: Floats,
+    dattention: Floats,
+) -> None:  # fmt: skip
     for q in range(len(slot_offsets) - 1):
         weighted = grad.dtype.type(0)
         for s in range(slot_offsets[q], slot_offsets[q + 1]):
@@ -257,7 +247,10 @@ def _flow_backward(
 
 class _Flow(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, logits, attention, from_query, edge_offsets, edge_slot, slot_offsets, multiplicity):
+    def forward(
+        ctx: Any, logits: Tensor, attention: Tensor, from_query: Ints, edge_offsets: Ints, edge_slot: Ints,
+        slot_offsets: Ints, multiplicity: Ints,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
         n_slots = int(slot_offsets[-1])
         values = logits.numpy()
         if len(multiplicity):
@@ -282,7 +275,7 @@ class _Flow(torch.autograd.Function):
         return out, transition
 
     @staticmethod
-    def backward(ctx, gradient, _):
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         transition, attention, out = ctx.saved_tensors
         from_query, edge_offsets, edge_slot, slot_offsets, multiplicity, total = ctx.index
         dlogits, dattention = torch.empty_like(transition), torch.empty_like(attention)
@@ -307,7 +300,7 @@ def flow_attention(
     softmax "edge": one softmax entry per edge, parallel edges add up. "pair": logits of parallel edges are summed to
     one entry per tail; the tail's transition is then shared evenly by its edges.
     """
-    multiplicity = np.empty(0, np.int64)
+    multiplicity: Ints = np.empty(0, np.int64)
     if softmax == "pair":
         multiplicity = parallel_edges(edge_offsets, edge_slot, int(slot_offsets[-1]))
-    return _Flow.apply(logits, attention, from_query, edge_offsets, edge_slot, slot_offsets, multiplicity)
+    return applied(_Flow)(logits, attention, from_query, edge_offsets, edge_slot, slot_offsets, multiplicity)

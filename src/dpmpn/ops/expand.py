@@ -2,27 +2,27 @@
 
 import numpy as np
 
-from dpmpn.kernels import inline_kernel, kernel
+from dpmpn.kernels import Bools, Float, Floats, Ints, inline_kernel, kernel
 from dpmpn.ops.permutation import ROUNDS, combine, draw, round_keys
 
 NO_LIMIT = 2**62
 
 
 @kernel
-def _removed_range(removed, start, stop):
+def _removed_range(removed: Ints, start: int, stop: int) -> tuple[int, int]:
     if not len(removed):
         return 0, 0
-    return np.searchsorted(removed, start), np.searchsorted(removed, stop)
+    return int(np.searchsorted(removed, start)), int(np.searchsorted(removed, stop))
 
 
 @kernel
-def _relation_end(relations, at, stop):
+def _relation_end(relations: Ints, at: int, stop: int) -> int:
     """The end of the edges that have the relation of the edge `at`."""
-    return at + np.searchsorted(relations[at:stop], relations[at], side="right")
+    return at + int(np.searchsorted(relations[at:stop], relations[at], side="right"))
 
 
 @kernel
-def _count_capped(relations, removed, start, stop, per_relation):
+def _count_capped(relations: Ints, removed: Ints, start: int, stop: int, per_relation: int) -> int:
     """How many edges of a node are left when each relation keeps at most `per_relation`."""
     count, at = 0, start
     while at < stop:
@@ -34,7 +34,10 @@ def _count_capped(relations, removed, start, stop, per_relation):
 
 
 @kernel
-def _draw_capped(relations, removed, start, stop, per_relation, node_key, keys, out):
+def _draw_capped(
+    relations: Ints, removed: Ints, start: int, stop: int, per_relation: int, node_key: np.uint64, keys: Ints,
+    out: Ints,
+) -> None:  # fmt: skip
     """Positions among a node's remaining edges, ascending: `per_relation` drawn of each relation that has more."""
     n, before, at = 0, 0, start
     while at < stop:
@@ -55,18 +58,9 @@ def _draw_capped(relations, removed, start, stop, per_relation, node_key, keys, 
 
 @kernel
 def expand(
-    offsets,
-    relations,
-    tails,
-    removed,
-    query_keys,
-    step,
-    from_query,
-    from_node,
-    limit,
-    self_loop,
-    per_relation=NO_LIMIT,
-):
+    offsets: Ints, relations: Ints, tails: Ints, removed: Ints, query_keys: Ints, step: int, from_query: Ints,
+    from_node: Ints, limit: int, self_loop: int, per_relation: int = NO_LIMIT,
+) -> tuple[Ints, Ints, Ints, Ints]:  # fmt: skip
     """Sampled out-edges of every attending-from node, then its self-loop.
 
     `removed` holds the edge ids (ascending) that the batch must not see. Of more than `per_relation` remaining edges of
@@ -131,7 +125,7 @@ def expand(
 
 
 @kernel
-def find_pairs(edge_offsets, edge_relation):
+def find_pairs(edge_offsets: Ints, edge_relation: Ints) -> tuple[Ints, Ints]:
     """Runs of edges that share attending-from node and relation: what is computed once per (node, relation).
 
     Returns the offsets of the runs and the attending-from index of each.
@@ -149,7 +143,9 @@ def find_pairs(edge_offsets, edge_relation):
 
 
 @kernel
-def keep_edges(place, edge_relation, edge_tail, edge_slot):
+def keep_edges(
+    place: Ints, edge_relation: Ints, edge_tail: Ints, edge_slot: Ints
+) -> tuple[Ints, Ints, Ints, Ints]:
     """The edges to slots that have a place, with it as their slot.
 
     Returns how many are left before each edge, and before the end, and their relations, tails and slots.
@@ -168,7 +164,7 @@ def keep_edges(place, edge_relation, edge_tail, edge_slot):
 
 
 @kernel
-def number_used(values, n_values):
+def number_used(values: Ints, n_values: int) -> tuple[Ints, Ints]:
     """The distinct values below `n_values`, in the order they are first met, and each value's number among them."""
     number = np.full(n_values, -1, np.int32)
     used, numbers = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
@@ -183,18 +179,18 @@ def number_used(values, n_values):
 
 
 @inline_kernel
-def _probe(keys, key):
+def _probe(keys: Ints, key: int) -> int:
     """The place of `key` in an open-addressing table, or the free place (-1) where it belongs."""
     mask = len(keys) - 1
     # Fibonacci hashing: neighbouring ids are common and must not form runs.
     at = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
     while keys[at] != -1 and keys[at] != key:
         at = (at + 1) & mask
-    return at
+    return int(at)
 
 
 @kernel
-def table_size(n):
+def table_size(n: int) -> int:
     """A power of two at least twice `n`."""
     size = 16
     while size < 2 * n:
@@ -203,7 +199,9 @@ def table_size(n):
 
 
 @kernel
-def relabel(from_offsets, edge_offsets, edge_tail, visited_offsets, visited_node):
+def relabel(
+    from_offsets: Ints, edge_offsets: Ints, edge_tail: Ints, visited_offsets: Ints, visited_node: Ints
+) -> tuple[Ints, Ints, Ints, Ints]:
     """Number the distinct tails of each query's edges: the scanned nodes ("slots").
 
     Returns slot offsets per query, slot nodes, each slot's index in the visited nodes (-1 if not visited yet), and
@@ -242,7 +240,7 @@ def relabel(from_offsets, edge_offsets, edge_tail, visited_offsets, visited_node
 
 
 @kernel
-def assign_ids(nodes, keys, values, n_known):
+def assign_ids(nodes: Ints, keys: Ints, values: Ints, n_known: int) -> tuple[Ints, Ints]:
     """Ids of nodes in a table that grows: returns each node's id and the nodes that are new, in order of their ids.
 
     The table must have room for all of them (`table_size`).
@@ -261,7 +259,7 @@ def assign_ids(nodes, keys, values, n_known):
 
 
 @kernel
-def rehash(keys, values, size):
+def rehash(keys: Ints, values: Ints, size: int) -> tuple[Ints, Ints]:
     """The same table with room for more."""
     new_keys, new_values = np.full(size, -1, np.int64), np.empty(size, np.int64)
     for i in range(len(keys)):
@@ -272,7 +270,7 @@ def rehash(keys, values, size):
 
 
 @kernel
-def _nth_largest(values, n):
+def _nth_largest(values: Floats, n: int) -> Float:
     """The n-th largest of `values` (reordered in place) by quickselect."""
     low, high, target = 0, len(values) - 1, n - 1
     while low < high:
@@ -293,11 +291,12 @@ def _nth_largest(values, n):
             low = i
         else:
             break
-    return values[target]
+    found: Float = values[target]
+    return found
 
 
 @kernel
-def select_top(scores, offsets, nodes, limit, threshold):
+def select_top(scores: Floats, offsets: Ints, nodes: Ints, limit: int, threshold: float) -> tuple[Ints, Ints]:
     """Per query the `limit` best scores above `threshold`, ties to the lower node id.
 
     Returns the offsets per query and the selected indices, ascending.
@@ -331,7 +330,7 @@ def select_top(scores, offsets, nodes, limit, threshold):
 
 
 @kernel
-def _last_tied_node(scores, nodes, cut, room):
+def _last_tied_node(scores: Floats, nodes: Ints, cut: Float, room: int) -> int:
     """The highest node id that still gets one of the `room` places among the scores equal to `cut`."""
     tied = np.empty(len(nodes), np.int64)
     n = 0
@@ -341,11 +340,11 @@ def _last_tied_node(scores, nodes, cut, room):
             n += 1
     tied = tied[:n]
     tied.sort()
-    return tied[room - 1]
+    return int(tied[room - 1])
 
 
 @kernel
-def hash_scores(query_keys, step, offsets, nodes):
+def hash_scores(query_keys: Ints, step: int, offsets: Ints, nodes: Ints) -> Floats:
     """A pseudorandom score in (0, 1] per (query, step, node): selecting the best of them is uniform sampling."""
     scores = np.empty(len(nodes), np.float64)
     for q in range(len(offsets) - 1):
@@ -357,17 +356,9 @@ def hash_scores(query_keys, step, offsets, nodes):
 
 @kernel
 def merge_visited(
-    slot_offsets,
-    slot_node,
-    slot_visited,
-    attended,
-    visited_offsets,
-    visited_node,
-    visited_row,
-    visited_step,
-    slot_row,
-    step,
-):
+    slot_offsets: Ints, slot_node: Ints, slot_visited: Ints, attended: Bools, visited_offsets: Ints,
+    visited_node: Ints, visited_row: Ints, visited_step: Ints, slot_row: Ints, step: int,
+) -> tuple[Ints, Ints, Ints, Ints]:  # fmt: skip
     """Visited nodes after a step: scanned ones get their new state rows, attended-to new ones are appended.
 
     `attended[s]` says whether slot s is in the attending-to horizon; `slot_row[s]` is its new state row.
@@ -397,7 +388,9 @@ def merge_visited(
 
 
 @kernel
-def message_edges(edge_offsets, edge_slot, edge_relation, slot_message):
+def message_edges(
+    edge_offsets: Ints, edge_slot: Ints, edge_relation: Ints, slot_message: Ints
+) -> tuple[Ints, Ints, Ints]:
     """Edges whose tail is attended to: their attending-from index, relation and message index (`slot_message`)."""
     n_edges = len(edge_slot)
     sender, relation = np.empty(n_edges, np.int64), np.empty(n_edges, np.int64)

@@ -5,20 +5,21 @@ again instead of keeping it. The gate is a softsign and not a sigmoid: an expone
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from dpmpn.kernels import float_kernel, kernel
+from dpmpn.kernels import Floats, Ints, Rows, float_kernel, kernel
+from dpmpn.ops.entry import applied
 from dpmpn.ops.pool import RowPool
 
 # The flow of a pair: 1, its sender's attention, or what its relation lets through of that.
 GATES = ("off", "nodes", "edges")
 _OFF, _NODES, _EDGES = range(3)
-LEAST_FLOW = (
-    1e-12  # added to the flow into a node before its logarithm is taken: closed gates let none through
-)
+# Added to the flow into a node before its logarithm is taken: closed gates let none through.
+LEAST_FLOW = 1e-12
 
 
 class MessageColumns:
@@ -54,7 +55,10 @@ def gated(sent: Tensor, relation: Tensor, flow: Tensor) -> Tensor:
 
 
 @float_kernel
-def _gated_forward(states, rows, sent, relation, flow, pair_offsets, pair_from, pair_row, edge_slot, out):
+def _gated_forward(
+    states: Rows, rows: Ints, sent: Rows, relation: Rows, flow: Floats, pair_offsets: Ints, pair_from: Ints,
+    pair_row: Ints, edge_slot: Ints, out: Rows,
+) -> tuple[Ints, Floats]:  # fmt: skip
     """For each slot: its state, sum and mean of its messages, the logs of their number and flow."""
     width = states.shape[1]
     half, one, least = out.dtype.type(0.5), out.dtype.type(1), out.dtype.type(LEAST_FLOW)
@@ -90,9 +94,10 @@ def _gated_forward(states, rows, sent, relation, flow, pair_offsets, pair_from, 
 
 @float_kernel
 def _gated_backward(
-    gradient, count, inflow, rows, dstates, attention, dattention, from_rows, gates,
-    sent, dsent, relation, drelation, flow, pair_offsets, pair_from, pair_row, edge_slot,
-):  # fmt: skip
+    gradient: Rows, count: Ints, inflow: Floats, rows: Ints, dstates: Rows, attention: Rows, dattention: Rows,
+    from_rows: Ints, gates: int, sent: Rows, dsent: Rows, relation: Rows, drelation: Rows, flow: Floats,
+    pair_offsets: Ints, pair_from: Ints, pair_row: Ints, edge_slot: Ints,
+) -> None:  # fmt: skip
     """Add the gradient of `_gated_forward` and `flows` to the gradients of what they read."""
     width = dstates.shape[1]
     half, one, least = gradient.dtype.type(0.5), gradient.dtype.type(1), gradient.dtype.type(LEAST_FLOW)
@@ -145,7 +150,10 @@ def _gated_backward(
 
 
 @float_kernel
-def _flows(attention, from_rows, sent, relation, pair_from, pair_row, gates, flow):
+def _flows(
+    attention: Rows, from_rows: Ints, sent: Rows, relation: Rows, pair_from: Ints, pair_row: Ints, gates: int,
+    flow: Floats,
+) -> None:  # fmt: skip
     half, one = flow.dtype.type(0.5), flow.dtype.type(1)
     for p in range(len(flow)):
         i = pair_from[p]
@@ -156,7 +164,7 @@ def _flows(attention, from_rows, sent, relation, pair_from, pair_row, gates, flo
 
 
 @kernel
-def inflows(n_slots, flow, pair_offsets, edge_slot):
+def inflows(n_slots: int, flow: Floats, pair_offsets: Ints, edge_slot: Ints) -> Floats:
     """The attention that flows into each slot."""
     into = np.zeros(n_slots, flow.dtype)
     for p in range(len(flow)):
@@ -187,8 +195,10 @@ class Senders:
 class _Gated(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx, states_token, attention_token, sent, relation, pools, rows, from_rows, gates, flow, pairs, slot
-    ):
+        ctx: Any, states_token: Tensor, attention_token: Tensor, sent: Tensor, relation: Tensor,
+        pools: tuple[RowPool, RowPool], rows: Ints, from_rows: Ints, gates: int, flow: Floats,
+        pairs: tuple[Ints, Ints, Ints], slot: Ints,
+    ) -> Tensor:  # fmt: skip
         states = pools[0].values
         out = sent.new_empty(len(rows), ReceivedColumns(states.shape[1]).width)
         arrays = (states.numpy(), rows, sent.numpy(), relation.numpy(), flow)
@@ -198,14 +208,16 @@ class _Gated(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx, gradient):
-        rows, from_rows, gates, flow, pairs, slot = ctx.arrays
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        rows, from_rows, gates, flow, (pair_offsets, pair_from, pair_row), slot = ctx.arrays
+        count, inflow = ctx.sums
         (sent, relation), (states, attention) = ctx.saved_tensors, ctx.pools
         dsent, drelation = torch.zeros_like(sent), torch.zeros_like(relation)
         _gated_backward(
-            gradient.contiguous().numpy(), *ctx.sums, rows, states.gradients.numpy(),
+            gradient.contiguous().numpy(), count, inflow, rows, states.gradients.numpy(),
             attention.values.numpy(), attention.gradients.numpy(), from_rows, gates,
-            sent.numpy(), dsent.numpy(), relation.numpy(), drelation.numpy(), flow, *pairs, slot,
+            sent.numpy(), dsent.numpy(), relation.numpy(), drelation.numpy(), flow,
+            pair_offsets, pair_from, pair_row, slot,
         )  # fmt: skip
         token = gradient.new_zeros(())
         return token, token, dsent, drelation, *(None,) * 7
@@ -226,4 +238,4 @@ def receive(
     """
     pools, gates = (states, senders.attention), GATES.index(senders.gates)
     tensors = states.token, senders.attention.token, senders.sent, senders.relation
-    return _Gated.apply(*tensors, pools, rows, senders.rows, gates, flow, pairs, edge_slot)
+    return applied(_Gated)(*tensors, pools, rows, senders.rows, gates, flow, pairs, edge_slot)

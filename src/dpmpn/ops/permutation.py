@@ -8,7 +8,7 @@ memory, costs O(n) whatever the size, and gives the same values in compiled code
 import numpy as np
 import torch
 
-from dpmpn.kernels import inline_kernel, kernel
+from dpmpn.kernels import Ints, inline_kernel, kernel
 
 ROUNDS = 6
 _MULTIPLIERS = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
@@ -19,7 +19,7 @@ _SPARSE = 16  # where fewer than one value of so many is drawn, they are sorted 
 
 
 @inline_kernel
-def mix(x):
+def mix(x: np.uint64) -> np.uint64:
     """Scramble 64 bits so that every input bit reaches every output bit."""
     x = np.uint64(x)
     x = (x ^ (x >> _SHIFT)) * _FIRST
@@ -28,20 +28,20 @@ def mix(x):
 
 
 @kernel
-def combine(key, value):
+def combine(key: np.uint64, value: int) -> np.uint64:
     """Derive a new key from a key and a value."""
     return mix(np.uint64(key) + _STEP * (np.uint64(value) + np.uint64(1)))
 
 
 @kernel
-def round_keys(key, out):
+def round_keys(key: np.uint64, out: Ints) -> None:
     """Fill `out` with the keys of the Feistel rounds."""
     for i in range(ROUNDS):
         out[i] = combine(key, i)
 
 
 @kernel
-def bit_split(size):
+def bit_split(size: int) -> tuple[int, int]:
     """Split the bits that hold 0..size-1 into a left and a right half."""
     bits = 6  # a smaller domain would mix too little
     while (1 << bits) < size:
@@ -50,14 +50,14 @@ def bit_split(size):
 
 
 @inline_kernel
-def scramble(half, key):
+def scramble(half: np.uint64, key: np.uint64) -> np.uint64:
     """The round function: two products, since one alone is linear in `half` and shows in small domains."""
     x = (half ^ key) * _FIRST
     return ((x ^ (x >> _SHIFT)) * _SECOND) >> _SHIFT
 
 
 @kernel
-def permuted(index, size, keys, left_bits, right_bits):
+def permuted(index: int, size: int, keys: Ints, left_bits: int, right_bits: int) -> np.int64:
     """The image of `index` under the permutation of 0..size-1 given by the round keys."""
     left_mask, right_mask = (
         (np.uint64(1) << np.uint64(left_bits)) - np.uint64(1),
@@ -75,7 +75,7 @@ def permuted(index, size, keys, left_bits, right_bits):
 
 
 @kernel
-def draw(size, keys, out):
+def draw(size: int, keys: Ints, out: Ints) -> None:
     """Fill `out` with the images of 0, 1, ... under the permutation of 0..size-1, ascending."""
     left_bits, right_bits = bit_split(size)
     if size > _SPARSE * len(out):
@@ -94,7 +94,7 @@ def draw(size, keys, out):
 
 
 @kernel
-def sample(count, size, key):
+def sample(count: int, size: int, key: np.uint64) -> Ints:
     """`count` distinct values of 0..size-1, ascending."""
     keys = np.empty(ROUNDS, np.uint64)
     round_keys(key, keys)

@@ -6,10 +6,13 @@ reads, so that autograd visits a write only after everything that read from it o
 are complete.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from dpmpn.kernels import float_kernel
+from dpmpn.kernels import Rows, float_kernel
+from dpmpn.ops.entry import applied
 
 
 class RowPool:
@@ -29,7 +32,7 @@ class RowPool:
     def append(self, rows: Tensor) -> int:
         """Append rows and return the index of the first."""
         start = self.size
-        self.token = _Append.apply(self.token, rows, self)
+        self.token = applied(_Append)(self.token, rows, self)
         return start
 
     def append_updated(self, states: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> int:
@@ -38,12 +41,12 @@ class RowPool:
         One pass with its own backward instead of five: the rows go straight to their place.
         """
         start = self.size
-        self.token = _AppendUpdated.apply(self.token, states, hidden, weight, bias, self)
+        self.token = applied(_AppendUpdated)(self.token, states, hidden, weight, bias, self)
         return start
 
     def read(self, rows: Tensor) -> Tensor:
         """The rows at these indices."""
-        return _Read.apply(self.token, rows, self)
+        return applied(_Read)(self.token, rows, self)
 
     def _extend(self, count: int) -> slice:
         """Room for `count` more rows, with gradients zero."""
@@ -79,18 +82,18 @@ def _grown(buffer: Tensor, capacity: int, used: int) -> Tensor:
 
 class _Append(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, token, rows, pool):
+    def forward(ctx: Any, token: Tensor, rows: Tensor, pool: RowPool) -> Tensor:
         ctx.pool, ctx.rows = pool, pool._extend(len(rows))
         pool.values[ctx.rows] = rows
         return token.clone()
 
     @staticmethod
-    def backward(ctx, token_gradient):
+    def backward(ctx: Any, token_gradient: Tensor) -> tuple[Tensor | None, ...]:
         return token_gradient, ctx.pool.gradients[ctx.rows], None
 
 
 @float_kernel
-def _tanh_gradient(gradient, change, out):
+def _tanh_gradient(gradient: Rows, change: Rows, out: Rows) -> None:
     one = out.dtype.type(1)
     for i in range(len(out)):
         for k in range(out.shape[1]):
@@ -99,7 +102,9 @@ def _tanh_gradient(gradient, change, out):
 
 class _AppendUpdated(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, token, states, hidden, weight, bias, pool):
+    def forward(
+        ctx: Any, token: Tensor, states: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor, pool: RowPool
+    ) -> Tensor:
         change = torch.addmm(bias, hidden, weight.t()).tanh_()
         ctx.pool, ctx.rows, ctx.n_states = pool, pool._extend(len(change)), len(states)
         rows = pool.values[ctx.rows]
@@ -109,7 +114,7 @@ class _AppendUpdated(torch.autograd.Function):
         return token.clone()
 
     @staticmethod
-    def backward(ctx, token_gradient):
+    def backward(ctx: Any, token_gradient: Tensor) -> tuple[Tensor | None, ...]:
         hidden, weight, change = ctx.saved_tensors
         gradient = ctx.pool.gradients[ctx.rows]
         inner = torch.empty_like(change)
@@ -126,11 +131,11 @@ class _AppendUpdated(torch.autograd.Function):
 
 class _Read(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, token, rows, pool):
+    def forward(ctx: Any, token: Tensor, rows: Tensor, pool: RowPool) -> Tensor:
         ctx.pool, ctx.rows = pool, rows
         return pool.values.index_select(0, rows)
 
     @staticmethod
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         ctx.pool.gradients.index_add_(0, ctx.rows, gradient)
         return gradient.new_zeros(()), None, None

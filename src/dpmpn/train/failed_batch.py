@@ -116,7 +116,7 @@ def _queries(graph: KnowledgeGraph, batch: QueryBatch, targets: Targets) -> list
 
 def _not_finite(gradients: Gradients, model: Model, graph: KnowledgeGraph) -> dict[str, Any]:
     shared = model.shared_parameters()
-    parts = gradients.shared.split([parameter.numel() for parameter in shared.values()])
+    parts = torch.split(gradients.shared, [parameter.numel() for parameter in shared.values()])
     found = dict(zip(shared, parts, strict=True)) | {"entities": gradients.rows}
     bad_rows = (~torch.isfinite(gradients.rows)).any(1).cpu().numpy()
     bad_entities = gradients.entities[bad_rows][:_MOST_ENTITIES]

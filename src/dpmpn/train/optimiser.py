@@ -17,7 +17,7 @@ from torch import Tensor
 from dpmpn.config import TrainingConfig
 from dpmpn.engine.gradients import Gradients
 from dpmpn.engine.model import Model
-from dpmpn.kernels import float_kernel
+from dpmpn.kernels import Floats, Ints, Rows, float_kernel
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7
 WARM_UP_BATCHES = 100
@@ -26,7 +26,10 @@ AVERAGED_EVERY = 10  # steps: neighbours differ so little that averaging each wo
 
 
 @float_kernel
-def _dense_rows(values, first, second, row_of, gradients, rate, beta1, beta2, epsilon, scale):
+def _dense_rows(
+    values: Rows, first: Rows, second: Rows, row_of: Ints, gradients: Rows, rate: float, beta1: float,
+    beta2: float, epsilon: float, scale: float,
+) -> None:  # fmt: skip
     for i in range(len(values)):
         x, m, v = values[i], first[i], second[i]
         if row_of[i] >= 0:
@@ -44,7 +47,10 @@ def _dense_rows(values, first, second, row_of, gradients, rate, beta1, beta2, ep
 
 
 @float_kernel
-def _dense(values, first, second, gradient, rate, beta1, beta2, epsilon, scale):
+def _dense(
+    values: Floats, first: Floats, second: Floats, gradient: Floats, rate: float, beta1: float, beta2: float,
+    epsilon: float, scale: float,
+) -> None:  # fmt: skip
     """One variable as a whole."""
     for k in range(len(values)):
         d = scale * gradient[k]
@@ -55,8 +61,9 @@ def _dense(values, first, second, gradient, rate, beta1, beta2, epsilon, scale):
 
 @float_kernel
 def _touched_rows(
-    values, first, second, last_step, step, rows, gradients, rate, beta1, beta2, epsilon, scale
-):
+    values: Rows, first: Rows, second: Rows, last_step: Ints, step: int, rows: Ints, gradients: Rows, rate: float,
+    beta1: float, beta2: float, epsilon: float, scale: float,
+) -> None:  # fmt: skip
     for i in range(len(rows)):
         row = rows[i]
         x, m, v, g = values[row], first[row], second[row], gradients[i]
@@ -71,12 +78,12 @@ def _touched_rows(
 
 
 @float_kernel
-def _norm(rows):
+def _norm(rows: Rows) -> float:
     total = 0.0
     for i in range(len(rows)):
         for k in range(rows.shape[1]):
             total += rows[i, k] * rows[i, k]
-    return np.sqrt(total)
+    return float(np.sqrt(total))
 
 
 class Adam:
@@ -100,7 +107,7 @@ class Adam:
         corrections = math.sqrt(1 - BETA2**self.step_count) / (1 - BETA1**self.step_count)
         rate = factor * self.config.learning_rate * corrections
         shared = self.model.shared_parameters()
-        parts = gradients.shared.split([parameter.numel() for parameter in shared.values()])
+        parts = torch.split(gradients.shared, [parameter.numel() for parameter in shared.values()])
         for (name, parameter), part in zip(shared.items(), parts, strict=True):
             self._update_shared(name, parameter.detach(), part, rate)
         self._update_entities(gradients.rows, gradients.entities, rate)
@@ -160,7 +167,15 @@ class Adam:
     def _constants(dtype: np.dtype, rate: float) -> tuple[np.floating, ...]:
         return tuple(dtype.type(x) for x in (rate, BETA1, BETA2, EPSILON))
 
-    def _update_on_device(self, table, first, second, gradient, entities, rate) -> None:
+    def _update_on_device(
+        self,
+        table: Tensor,
+        first: Tensor,
+        second: Tensor,
+        gradient: Tensor,
+        entities: np.ndarray | None,
+        rate: float,
+    ) -> None:
         """The dense form in PyTorch operations."""
         gradient = gradient * self._clip(float(gradient.norm()))
         if entities is not None:

@@ -15,7 +15,7 @@ from dpmpn.models import build_model
 from dpmpn.models.paper.model import PaperModel
 from dpmpn.models.paper.network import AttentionFlow, Bilinear, TwoLayers
 from dpmpn.models.paper.settings import PaperSettings
-from dpmpn.ops.combine import combine_leaky
+from dpmpn.ops.messages import combine_leaky
 
 UNREACHED = 46.051701859880914  # -log(1e-20)
 

@@ -7,10 +7,8 @@ from torch.autograd import gradcheck
 from torch.nn.functional import layer_norm
 
 from dpmpn.ops.gate import GATES, LEAST_FLOW, Senders, gate, gated, inflows, receive
-from dpmpn.ops.normalise import updated
+from dpmpn.ops.layers import SparseRows, scored, sparse_product, updated
 from dpmpn.ops.pool import RowPool
-from dpmpn.ops.score import scored
-from dpmpn.ops.sparse import SparseRows, sparse_product
 
 WIDTH = 4
 STATE_ROWS = np.array([2, 1, 0, 2, 1])  # slots

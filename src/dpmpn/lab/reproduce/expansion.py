@@ -15,7 +15,7 @@ from dpmpn.engine.frontier import Frontier, Visited, attending_to, expand_fronti
 from dpmpn.engine.settings import Horizon
 from dpmpn.engine.trace import ReasoningTrace
 from dpmpn.explain.distance import facts_between
-from dpmpn.kernels import kernel
+from dpmpn.kernels import Ints, kernel
 from dpmpn.lab.reproduce.exhibit import Request, Result
 from dpmpn.lab.reproduce.settings import LIMITS, config_for
 from dpmpn.lab.reproduce.workshop import Workshop, training_record
@@ -59,12 +59,11 @@ class Neighbours:
 
     def sizes_around(self, starts: np.ndarray, n_steps: int) -> np.ndarray:
         """|V_{G^t}| of full consecutive expansion from some nodes, for t from 0: nodes x (steps + 1)."""
-        sizes: np.ndarray = _ball_sizes(self.offsets, self.nodes, starts, n_steps)
-        return sizes
+        return _ball_sizes(self.offsets, self.nodes, starts, n_steps)
 
 
 @kernel
-def _ball_sizes(offsets, nodes, starts, n_steps):  # type: ignore[no-untyped-def]
+def _ball_sizes(offsets: Ints, nodes: Ints, starts: Ints, n_steps: int) -> Ints:
     n = len(offsets) - 1
     sizes = np.empty((len(starts), n_steps + 1), np.int64)
     met, queue = np.full(n, -1, np.int64), np.empty(n, np.int64)

@@ -16,9 +16,8 @@ from dpmpn.engine.trace import TraceStep
 from dpmpn.models.paper.ignn import NodeIds, ignn_states
 from dpmpn.models.paper.network import PaperNetwork
 from dpmpn.ops.attention import edge_logits, flow_attention
-from dpmpn.ops.combine import combine_leaky
 from dpmpn.ops.expand import find_pairs, message_edges
-from dpmpn.ops.message import pass_messages
+from dpmpn.ops.messages import combine_leaky, pass_messages
 from dpmpn.ops.pool import RowPools
 
 
@@ -114,11 +113,15 @@ class PaperSteps(FastSteps):
         agnn = self.network.agnn
         query = torch.cat([self.query_head, self.network.relations[relation_of]], 1)  # queries x 2 dims
         first = agnn.message.first
-        self.message_from, message_relation, self.message_to = first.weight[:, : 3 * dims].split(dims, 1)
+        self.message_from, message_relation, self.message_to = torch.split(
+            first.weight[:, : 3 * dims], dims, 1
+        )
         self.message_relation = self.network.relations @ message_relation.t()
         self.message_query = functional.linear(query, first.weight[:, 3 * dims :], first.bias)
         first = agnn.update.first
-        self.update_state, self.update_message, update_attended = first.weight[:, : 3 * dims].split(dims, 1)
+        self.update_state, self.update_message, update_attended = torch.split(
+            first.weight[:, : 3 * dims], dims, 1
+        )
         self.update_query = functional.linear(query, first.weight[:, 3 * dims :], first.bias)
         self.attended = update_attended @ agnn.attend.weight  # dims x dims: both products in one
 
@@ -175,7 +178,7 @@ class PaperSteps(FastSteps):
             from_left, pair_from, self.left_relation, pair_relation, self.left_query, pair_query
         )  # pairs x 2 att
         # `split`, not slices: the gradient of a slice is a zero tensor of the whole with the slice copied in.
-        first, second = left.split(att, 1)
+        first, second = torch.split(left, att, 1)
         centered = torch.cat([first @ flow.alpha1.center.weight, second @ flow.alpha2.center.weight], 1)
         logits = edge_logits(
             centered, left @ self.center_bias, self.right_relation, self.right_query,

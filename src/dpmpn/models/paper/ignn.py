@@ -11,18 +11,18 @@ from torch.nn import functional
 
 from dpmpn.engine.batch import SampledEdges
 from dpmpn.engine.gradients import EntityRows
-from dpmpn.kernels import kernel
+from dpmpn.kernels import Ints, kernel
 from dpmpn.models.paper.network import PaperNetwork
-from dpmpn.ops.combine import combine_leaky
 from dpmpn.ops.expand import assign_ids, rehash, table_size
-from dpmpn.ops.message import pass_messages
+from dpmpn.ops.messages import combine_leaky, pass_messages
 
 
 class NodeIds:
     """Numbers distinct entities in the order they are first seen."""
 
     def __init__(self) -> None:
-        self.keys, self.values = np.full(1024, -1, np.int64), np.empty(1024, np.int64)
+        self.keys: Ints = np.full(1024, -1, np.int64)
+        self.values: Ints = np.empty(1024, np.int64)
         self.size = 0
 
     def assign(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -36,7 +36,7 @@ class NodeIds:
 
 
 @kernel
-def _edges_into(nodes, tails):
+def _edges_into(nodes: Ints, tails: Ints) -> tuple[Ints, Ints]:
     """Positions in `tails` (ascending) that name one of `nodes`, and which of the nodes it is."""
     edges, receiver = np.empty(len(tails), np.int64), np.empty(len(tails), np.int64)
     n = 0
@@ -84,9 +84,9 @@ def _ignn_step(
     """One step of message passing for the first `n_nodes` nodes; senders may be any."""
     dims = network.settings.n_dims
     message, update = network.ignn.message, network.ignn.update
-    from_weight, relation_weight, to_weight = message.first.weight.split(dims, 1)
-    state_weight, message_weight, entity_weight = update.first.weight.split(dims, 1)
-    updated, _ = states.split([n_nodes, len(states) - n_nodes])
+    from_weight, relation_weight, to_weight = torch.split(message.first.weight, dims, 1)
+    state_weight, message_weight, entity_weight = torch.split(update.first.weight, dims, 1)
+    updated, _ = torch.split(states, [n_nodes, len(states) - n_nodes])
     if states is embeddings:  # the first step: one product instead of two
         x = functional.linear(updated, state_weight + entity_weight, update.first.bias)
     else:

@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from dpmpn.engine.model import Model
 from dpmpn.models.paper.settings import PaperSettings
-from dpmpn.ops.combine import SLOPE
+from dpmpn.ops.messages import SLOPE
 
 
 def dense(n_in: int, n_out: int, bias: bool = True) -> nn.Linear:
@@ -64,7 +64,8 @@ class Bilinear(nn.Module):
         """One logit per row."""
         left = functional.leaky_relu(self.left(left), SLOPE)
         right = functional.leaky_relu(self.right(right), SLOPE)
-        return (left * self.center(right)).sum(-1)
+        logits: Tensor = (left * self.center(right)).sum(-1)
+        return logits
 
 
 class AttentionFlow(nn.Module):

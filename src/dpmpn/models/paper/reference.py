@@ -110,7 +110,7 @@ class PaperReference(ReferenceSteps):
         a_v = torch.where(is_scanned, self.attention[at], torch.zeros_like(self.attention[:1]))
         attending = agnn.attend(a_v[:, None] * self.ignn[self.visited % self.n_entities])
         query = self.visited // self.n_entities
-        change = agnn.update(self.states, received, attending, self.q_head[query], self.q_rel[query])
+        change: Tensor = agnn.update(self.states, received, attending, self.q_head[query], self.q_rel[query])
         return self.states + change
 
     def answer(self) -> Answer:

@@ -16,10 +16,8 @@ from dpmpn.models.strong.read_out import Reached
 from dpmpn.models.strong.trace import StepRecord
 from dpmpn.ops.expand import find_pairs, number_used
 from dpmpn.ops.gate import LEAST_FLOW, Senders, gate, gated, inflows, receive
-from dpmpn.ops.normalise import updated
+from dpmpn.ops.layers import scored, sparse_product, updated
 from dpmpn.ops.pool import RowPools
-from dpmpn.ops.score import scored
-from dpmpn.ops.sparse import sparse_product
 
 
 def row_pools(network: StrongNetwork) -> RowPools:
@@ -148,7 +146,7 @@ class StrongSteps(FastSteps):
         """Whether a query's slots are more than the attending-to horizon keeps."""
         if self.pruning.attending_to == "all":
             return False
-        return np.diff(scan.slot_offsets).max(initial=0) > self.horizon.max_attending_to_per_step
+        return bool(np.diff(scan.slot_offsets).max(initial=0) > self.horizon.max_attending_to_per_step)
 
     def _scores(self, scan: Scan, flow: np.ndarray, pair_offsets: np.ndarray, t: int) -> np.ndarray:
         """What the attending-to horizon chooses slots by: the attention that flows to them.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.kernels import kernel
-from dpmpn.ops.sparse import SparseRows
+from dpmpn.kernels import Ints, kernel
+from dpmpn.ops.layers import SparseRows
 
 DEGREE_SCALE = 3.0  # brings log(1 + degree) to the size of the other features
 
@@ -70,7 +70,7 @@ def n_features(n_relations: int) -> int:
 
 
 @kernel
-def _same(offsets, relation, count, a, b):
+def _same(offsets: Ints, relation: Ints, count: Ints, a: int, b: int) -> bool:
     if offsets[a + 1] - offsets[a] != offsets[b + 1] - offsets[b]:
         return False
     for i in range(offsets[a + 1] - offsets[a]):
@@ -83,7 +83,7 @@ def _same(offsets, relation, count, a, b):
 
 
 @kernel
-def _grouped(offsets, relation, count):
+def _grouped(offsets: Ints, relation: Ints, count: Ints) -> tuple[Ints, Ints, Ints]:
     """The first entity of each different profile, each entity's profile, and how many entities have each."""
     n_entities = len(offsets) - 1
     size = 16

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dpmpn.engine.targets import Targets
-from dpmpn.kernels import kernel
+from dpmpn.kernels import Ints, kernel
 from dpmpn.models.strong.profiles import Profiles
 
 _LEAST = 1e-30  # of a sum of exponentials, so that a graph without any other entity has a logarithm
@@ -91,7 +91,7 @@ def _logits_at(reached: Reached, query: np.ndarray, entities: np.ndarray, found:
 
 
 @kernel
-def _indices(offsets, nodes, query, entity):
+def _indices(offsets: Ints, nodes: Ints, query: Ints, entity: Ints) -> Ints:
     """Index of each (query, entity), sorted by both, among the visited nodes; -1 if it was not visited."""
     at = np.full(len(query), -1, np.int64)
     start = 0

@@ -133,7 +133,8 @@ def _traced(
 def _kept_indices(before: Visited, after: Visited) -> np.ndarray:
     """Where the nodes visited before a step stand after it: first of their query's, in the same order."""
     shift = after.offsets[:-1] - before.offsets[:-1]
-    return np.arange(len(before.node)) + np.repeat(shift, np.diff(before.offsets))
+    indices: np.ndarray = np.arange(len(before.node)) + np.repeat(shift, np.diff(before.offsets))
+    return indices
 
 
 def _slot_indices(scan: Scan, before: Visited, after: Visited) -> np.ndarray:

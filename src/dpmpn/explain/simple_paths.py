@@ -1,14 +1,14 @@
-"""The strongest simple paths of a flow in time: which ways it took from start to end once its detours are erased."""
+"""The strongest simple paths of a flow in time: how it came from start to end once its detours are erased."""
 
 import heapq
 
 import numpy as np
 
-from dpmpn.kernels import kernel
+from dpmpn.kernels import Bools, Floats, Ints, Rows, kernel
 
 
 @kernel
-def _mass_at(node, arriving, blocked, heads, tails, passing):
+def _mass_at(node: int, arriving: Floats, blocked: Bools, heads: Ints, tails: Ints, passing: Rows) -> Floats:
     """What is at `node` at each time: what arrives there, and what left and returned without a blocked node."""
     n_times, n_nodes = len(arriving), len(blocked)
     here = np.empty(n_times)
@@ -26,7 +26,7 @@ def _mass_at(node, arriving, blocked, heads, tails, passing):
 
 
 @kernel
-def _best_ends(end, n_nodes, heads, tails, passing):
+def _best_ends(end: int, n_nodes: int, heads: Ints, tails: Ints, passing: Rows) -> Rows:
     """The largest product of parts along any walk from each node at each time to the end: times x nodes."""
     n_times = passing.shape[1] + 1
     best = np.zeros((n_times, n_nodes))
@@ -40,13 +40,16 @@ def _best_ends(end, n_nodes, heads, tails, passing):
 
 
 @kernel
-def _likely(arriving, best, length):
+def _likely(arriving: Floats, best: Floats, length: int) -> float:
     """What the best single walk would bring; among equals a longer beginning goes first, so that some end."""
-    return (arriving * best).sum() * (1 + 1e-6 * length)
+    return float((arriving * best).sum()) * (1 + 1e-6 * length)
 
 
 @kernel
-def simple_paths(start, end, edge_offsets, heads, tails, passing, most, enough, floor, max_looks):
+def simple_paths(
+    start: int, end: int, edge_offsets: Ints, heads: Ints, tails: Ints, passing: Rows, most: int, enough: float,
+    floor: float, max_looks: int,
+) -> tuple[Ints, Ints, Ints, Floats]:  # fmt: skip
     """The simple paths that most of a unit of mass took from start to end, strongest first.
 
     The mass is at `start` at time 0 and moves along an edge at each time: of what is at the edge's head, the part
@@ -70,7 +73,7 @@ def simple_paths(start, end, edge_offsets, heads, tails, passing, most, enough, 
     waiting = [(-1.0, 0)]  # a finished path stands there as -1 - its beginning
     ends, shares = [0][:0], [0.0][:0]
     found, looks = 0.0, 0
-    best = np.empty((0, 0))
+    best: Rows = np.empty((0, 0))
     blocked = np.zeros(n_nodes, np.bool_)
     while waiting and looks < 2 * max_looks and len(ends) < most and found < enough:
         if looks == max_looks and not len(best):
@@ -96,9 +99,8 @@ def simple_paths(start, end, edge_offsets, heads, tails, passing, most, enough, 
         here = _mass_at(node, arriving[beginning], blocked, heads, tails, passing)
         if node == end:
             if here[-1] > floor:
-                arriving[beginning][0] = here[
-                    -1
-                ]  # nothing arrives at an end at time 0: its share is kept there
+                # Nothing arrives at an end at time 0: its share is kept there.
+                arriving[beginning][0] = here[-1]
                 heapq.heappush(waiting, (-2.0 if len(best) else -here[-1], -1 - beginning))
             continue
         blocked[node] = True
