@@ -37,10 +37,10 @@ def command(
 
     output.say(f"measuring {data.name}, about {seconds:g} s each")
     report = bench(data, config, seconds, reference)
-    output.result(report, lambda: _show(output, report))
+    output.result(report, lambda: _show_measures(output, report))
 
 
-def _show(output: Output, report: dict[str, Any]) -> None:
+def _show_measures(output: Output, report: dict[str, Any]) -> None:
     shown = table("measure", "value", right=("value",))
     for key, value in report.items():
         if not isinstance(value, dict | list):

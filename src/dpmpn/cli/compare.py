@@ -85,7 +85,7 @@ def command(
     from dpmpn.lab.compare.comparison import Comparison, Conditions
 
     comparison = Comparison(Conditions(data, budget, seed, threads, valid_queries), names, out)
-    _introduce(output, comparison)
+    _introduce_models(output, comparison)
     with stoppable() as stop, Meter(output, "") as meter:
         try:
             report = comparison.run(
@@ -98,7 +98,7 @@ def command(
             kept = counted(len(comparison.finished), "finished model")
             output.say(f"Interrupted; {kept} in {out}: the same command goes on with the next one.")
             raise typer.Exit(stop.exit_code) from None
-    output.result(report, lambda: _conclude(output, comparison))
+    output.result(report, lambda: _show_ranking(output, comparison))
 
 
 def _checked(models: str | None) -> list[str]:
@@ -114,7 +114,7 @@ def _checked(models: str | None) -> list[str]:
     return names
 
 
-def _introduce(output: Output, comparison: "Comparison") -> None:
+def _introduce_models(output: Output, comparison: "Comparison") -> None:
     from dpmpn.lab.compare.report import validation_seconds
 
     values, left = comparison.values, comparison.left()
@@ -159,7 +159,7 @@ def _say_result(output: Output, comparison: "Comparison", entrant: "Entrant", re
     )
 
 
-def _conclude(output: Output, comparison: "Comparison") -> None:
+def _show_ranking(output: Output, comparison: "Comparison") -> None:
     from dpmpn.evaluate.metrics import TITLES
     from dpmpn.lab.compare.report import by_mrr
 

@@ -99,7 +99,7 @@ def command(
         listed = [
             {"name": e.name, "place": e.place, "title": e.title, "claim": e.claim} for e in EXHIBITS.values()
         ]
-        output.result(listed, lambda: _show(output, listed))
+        output.result(listed, lambda: _show_exhibits(output, listed))
         return
     if name is None or out is None:
         raise ConfigError(
@@ -133,7 +133,7 @@ def _numbers(text: str) -> tuple[int, ...]:
         ) from error
 
 
-def _show(output: Output, listed: list[dict[str, str]]) -> None:
+def _show_exhibits(output: Output, listed: list[dict[str, str]]) -> None:
     for exhibit in listed:
         output.say(f"{exhibit['name']:<16}{exhibit['place']:<20}{exhibit['title']}")
         output.wrap(f"    {exhibit['claim']}", indent=4)

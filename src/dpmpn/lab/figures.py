@@ -1,5 +1,7 @@
 """What readers see: tables and plots the way the paper prints them, and what others published, with its sources."""
 
+import csv
+import io
 import tomllib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -40,6 +42,15 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: Collecti
     """A table; all columns but the first and those of `words` hold numbers, which stand to the right."""
     bars = ["---", *("---" if column in words else "--:" for column in columns[1:])]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (columns, bars, *rows)) + "\n"
+
+
+def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """A table as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def mean_std(fractions: Sequence[float]) -> str:
@@ -112,25 +123,25 @@ class PublishedRow:
 
 def published_rows(dataset: str) -> list[PublishedRow]:
     """The rows of a dataset in the order of the paper's tables, later systems last; none for other datasets."""
-    return [_row(values) for values in _file().get(dataset, [])]
+    return [_published_row(values) for values in _published_file().get(dataset, [])]
 
 
 def published_map() -> dict[str, dict[str, str]]:
     """MAP in percent on the NELL995 tasks as printed in the paper: system, then task."""
-    return dict(_file()["NELL995"])
+    return dict(_published_file()["NELL995"])
 
 
 def source_names() -> dict[str, str]:
     """Where figures were taken from, by the key that rows name."""
-    return dict(_file()["sources"])
+    return dict(_published_file()["sources"])
 
 
 @cache
-def _file() -> dict[str, Any]:
+def _published_file() -> dict[str, Any]:
     return tomllib.loads((resources.files("dpmpn.lab") / "published.toml").read_text("utf-8"))
 
 
-def _row(values: dict[str, Any]) -> PublishedRow:
+def _published_row(values: dict[str, Any]) -> PublishedRow:
     printed = dict(values["scores"])
     numbers = {metric: float(text.split("(")[0]) for metric, text in printed.items()}
     return PublishedRow(

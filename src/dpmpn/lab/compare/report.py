@@ -1,7 +1,5 @@
 """The result of a comparison as files: everything as JSON, the table as CSV and Markdown, the curves as a plot."""
 
-import csv
-import io
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +10,13 @@ from dpmpn.lab.figures import (
     EMPHASIS,
     MARKERS,
     PublishedRow,
+    csv_text,
     new_figure,
     published_rows,
     save_plot,
     table,
 )
-from dpmpn.wording import counted, percentage, plural
+from dpmpn.wording import DIGITS, counted, percentage, plural
 
 NAME = "compare"
 _LATE = 1.1  # minutes of a validation over those of its mark: a batch may take long
@@ -44,7 +43,7 @@ def write_report(out: Path, conditions: dict[str, Any], models: list[dict[str, A
         "format": _FORMAT,
         "version": _VERSION,
         "conditions": conditions,
-        "models": [_plain(model) for model in models],
+        "models": [_without_conditions(model) for model in models],
         "published": [row.as_dict() for row in published],
     }
     write_json(out / f"{NAME}.json", report)
@@ -59,7 +58,7 @@ def markdown(conditions: dict[str, Any], models: list[dict[str, Any]], published
     marks = [mark for mark in MARKS if mark <= conditions["budget_minutes"]]
     columns = ["model", *TITLES.values(), "MRR, ties worst to best"]
     columns += [f"validation MRR, {mark} min" for mark in marks] + ["parameters", "epochs", "queries/s"]
-    rows = [_row(model, marks) for model in by_mrr(models)]
+    rows = [_model_cells(model, marks) for model in by_mrr(models)]
     rows += [
         [f"{row.system} (published)", *map(row.shown, TITLES), *["-"] * (6 + len(marks)), row.source]
         for row in published
@@ -111,7 +110,7 @@ def at_mark(model: dict[str, Any], minutes: float) -> float | None:
     return next((point["mrr"] for point in near), None)
 
 
-def _row(model: dict[str, Any], marks: list[int]) -> list[str]:
+def _model_cells(model: dict[str, Any], marks: list[int]) -> list[str]:
     result, both = model["result"], model["result"]["test"]["both"]
     label = f"**{model['label']}**" if model["is_own"] else model["label"]
     return [
@@ -130,30 +129,21 @@ def _row(model: dict[str, Any], marks: list[int]) -> list[str]:
 
 def _csv(models: list[dict[str, Any]], published: list[PublishedRow]) -> str:
     """One line a model; scores in percent."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    numbers = (
-        "parameters",
-        "epochs",
-        "queries_per_s",
-        "seconds",
-        "cpu_seconds",
-        "busy_cores",
-        "validation_mrr",
-    )
+    counts = ("epochs", "queries_per_s", "seconds", "cpu_seconds")
     marked = [f"validation_mrr_{mark}_min" for mark in MARKS]
-    writer.writerow(["model", *TITLES, *numbers, *marked, "figures"])
+    columns = [*TITLES, "parameters", *counts, "busy_cores", "validation_mrr", *marked]
+    rows = []
     for model in by_mrr(models):
         result = model["result"]
         scores = [percentage(result["test"]["both"]["realistic"][metric], 2) for metric in TITLES]
-        values = [f"{result[key]:.6g}" if key != "parameters" else result[key] for key in numbers[:-2]]
+        values = [result["parameters"], *(f"{result[key]:.{DIGITS}g}" for key in counts)]
         values += [f"{_busy_cores(model):.3f}", percentage(result["best"]["mrr"], 2)]
         values += ["" if (mrr := at_mark(model, mark)) is None else percentage(mrr, 2) for mark in MARKS]
-        writer.writerow([model["name"], *scores, *values, "trained here"])
+        rows.append([model["name"], *scores, *values, "trained here"])
     for row in published:
         scores = ["" if (value := row.scores[metric]) is None else f"{value:.2f}" for metric in TITLES]
-        writer.writerow([row.system, *scores, *[""] * (len(numbers) + len(marked)), row.source])
-    return text.getvalue()
+        rows.append([row.system, *scores, *[""] * (len(columns) - len(TITLES)), row.source])
+    return csv_text(["model", *columns, "figures"], rows)
 
 
 def _published(dataset: str) -> list[PublishedRow]:
@@ -165,7 +155,7 @@ def _published(dataset: str) -> list[PublishedRow]:
     ]
 
 
-def _plain(model: dict[str, Any]) -> dict[str, Any]:
+def _without_conditions(model: dict[str, Any]) -> dict[str, Any]:
     """A model's file without what the report says once."""
     return {key: value for key, value in model.items() if key not in ("format", "version", "conditions")}
 

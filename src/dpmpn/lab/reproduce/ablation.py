@@ -236,7 +236,7 @@ class Ablation(Exhibit):
             *("change", "settings", "MRR", "less the whole", "CPU minutes", "queries/s", "parameters", "why")
         ]
         lines = [
-            _cells(change, [row for row in rows if row["change"] == change.name])
+            _change_cells(change, [row for row in rows if row["change"] == change.name])
             for change in chosen(request)
         ]
         one, whole = results[0], [row["mrr"] for row in rows if row["change"] == WHOLE]
@@ -264,10 +264,10 @@ def _piece(request: Request, dataset: Dataset, seed: int, change: Change) -> Pie
         else training_seconds(request, dataset.name, 0, n_asked)
     )
     name = f"{dataset.name.lower()}-{change.name}-seed{seed}-valid"
-    return Piece(name, seconds, partial(_measured, dataset, trained, changed, settings, change))
+    return Piece(name, seconds, partial(_train_and_ask, dataset, trained, changed, settings, change))
 
 
-def _measured(
+def _train_and_ask(
     dataset: Dataset,
     config: Config,
     asked: Config,
@@ -275,7 +275,7 @@ def _measured(
     change: Change,
     workshop: "Workshop",
 ) -> Result:
-    run, length = workshop.trained_in_time(_label(dataset, config.run.seed, change), dataset, config)
+    run, length = workshop.trained_in_time(_run_of(dataset, config.run.seed, change), dataset, config)
     return {
         "dataset": dataset.name,
         "change": change.name,
@@ -285,7 +285,7 @@ def _measured(
     }
 
 
-def _label(dataset: Dataset, seed: int, change: Change) -> str:
+def _run_of(dataset: Dataset, seed: int, change: Change) -> str:
     """The whole model and the paper's have the runs they have in the exhibit `strong`."""
     if change.name == "paper":
         return model_label(dataset, seed, "paper")
@@ -302,7 +302,7 @@ def _settings_shown(settings: dict[str, Any]) -> str:
     return ", ".join(f"{key} = {'none' if value is None else value}" for key, value in settings.items())
 
 
-def _cells(change: Change, rows: Sequence[dict[str, Any]]) -> list[str]:
+def _change_cells(change: Change, rows: Sequence[dict[str, Any]]) -> list[str]:
     name = f"**{WHOLE}**" if change.name == WHOLE else change.name
     return [
         name,

@@ -169,7 +169,7 @@ def _means(results: Sequence[Result]) -> Means:
 
 def _entropy_table(means: Means, n_questions: Mapping[str, int]) -> str:
     return "Mean entropy of the attention:\n\n" + table(
-        ["task", "questions", *_steps(means), "from step to step"],
+        ["task", "questions", *_step_titles(means), "from step to step"],
         (
             [
                 task,
@@ -185,12 +185,12 @@ def _entropy_table(means: Means, n_questions: Mapping[str, int]) -> str:
 def _share_table(means: Means, count: int) -> str:
     nodes = "the most attended node" if count == 1 else f"the {count} most attended nodes"
     return f"Mean share of attention on {nodes}, in percent:\n\n" + table(
-        ["task", *_steps(means)],
+        ["task", *_step_titles(means)],
         ([task, *(percentage(value) for value in found[f"top_{count}"])] for task, found in means.items()),
     )
 
 
-def _steps(means: Means) -> list[str]:
+def _step_titles(means: Means) -> list[str]:
     longest = max(len(found[_ENTROPY]) for found in means.values())
     return [f"step {step}" for step in range(longest)]
 

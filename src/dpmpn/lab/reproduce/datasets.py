@@ -64,7 +64,7 @@ def _by_name(results: Sequence[Result]) -> dict[str, Result]:
     return {result["name"]: result for result in results}
 
 
-def _measured(result: Result) -> dict[str, Any]:
+def _own_figures(result: Result) -> dict[str, Any]:
     return {key: result[key] for key in (*_COUNTS, *Connection._fields)}
 
 
@@ -74,7 +74,7 @@ def _printed(name: str) -> dict[str, Any]:
     return {**counts._asdict(), **PAPER[name]._asdict()}
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _figure_cells(row: dict[str, Any]) -> list[str]:
     name = f"{row['dataset']}, the paper" if row["by"] == "paper" else row["dataset"]
     return [
         name,
@@ -97,7 +97,7 @@ def differences(results: dict[str, Result]) -> list[tuple[str, str]]:
         for name in PAPER
         if name in results
         for key in (*_COUNTS, *Connection._fields)
-        if _figure(_measured(results[name]), key) != _figure(_printed(name), key)
+        if _figure(_own_figures(results[name]), key) != _figure(_printed(name), key)
     ]
 
 
@@ -111,13 +111,13 @@ def _differences_note(results: dict[str, Result]) -> str:
         return "All figures measured here are the paper's.\n"
     lines = []
     for name, key in differing:
-        ours, theirs = _figure(_measured(results[name]), key), _figure(_printed(name), key)
+        ours, theirs = _figure(_own_figures(results[name]), key), _figure(_printed(name), key)
         why = _WHY.get((name, key), "We do not know why.")
-        lines.append(f"- {name}, {_label(key)}: {ours} here, {theirs} in the paper. {why}")
+        lines.append(f"- {name}, {_column_title(key)}: {ours} here, {theirs} in the paper. {why}")
     return "All figures measured here are the paper's but these:\n\n" + "\n".join(lines) + "\n"
 
 
-def _label(key: str) -> str:
+def _column_title(key: str) -> str:
     return dict(zip((*_COUNTS, *Connection._fields), _COLUMNS[1:], strict=True))[key]
 
 
@@ -160,14 +160,14 @@ class Datasets(Exhibit):
         ours, rows = _by_name(results), []
         for name in dict.fromkeys([*([] if request.quick else PAPER), *ours]):
             if name in ours:
-                rows.append({"dataset": name, "by": "ours", **_measured(ours[name])})
+                rows.append({"dataset": name, "by": "ours", **_own_figures(ours[name])})
             if name in PAPER:
                 rows.append({"dataset": name, "by": "paper", **_printed(name)})
         return rows
 
     def text(self, request: Request, results: Sequence[Result]) -> list[str]:
         """The table, and where and why figures differ."""
-        shown = table(_COLUMNS, [_cells(row) for row in self.rows(request, results)])
+        shown = table(_COLUMNS, [_figure_cells(row) for row in self.rows(request, results)])
         ours = _by_name(results)
         differing = (
             [] if request.quick else [_differences_note(ours), *_missing_note(ours), *_scale_note(ours)]

@@ -6,8 +6,6 @@ runs/           the trained models
 NAME.json, .csv the data; NAME.md and its figures the exhibit
 """
 
-import csv
-import io
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,7 +15,7 @@ from dpmpn.data.vocabulary import near_names
 from dpmpn.errors import RunError, UnknownName
 from dpmpn.evaluate.metrics import TITLES
 from dpmpn.files import read_json, write_json, write_text
-from dpmpn.lab.figures import check_plotting, save_plot
+from dpmpn.lab.figures import check_plotting, csv_text, save_plot
 from dpmpn.lab.reproduce.ablation import ABLATION
 from dpmpn.lab.reproduce.attention_flow import ATTENTION_FLOW
 from dpmpn.lab.reproduce.datasets import DATASETS
@@ -162,7 +160,9 @@ def _write(
 ) -> list[Path]:
     name = exhibit.name
     write_json(folder / f"{name}.json", {"rows": shown.rows, "results": results})
-    write_text(folder / f"{name}.csv", _csv(shown.rows))
+    write_text(
+        folder / f"{name}.csv", csv_text(shown.rows[0] if shown.rows else [], map(dict.values, shown.rows))
+    )
     files = [folder / f"{name}.md"]
     pictures = []
     for stem, figure in shown.figures.items():
@@ -193,11 +193,3 @@ def _makers_note(results: Iterable[Result]) -> str:
         if len(makers) > 1:
             note += f" Its pieces were made {what}: {listed(makers)}."
     return note
-
-
-def _csv(rows: list[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()

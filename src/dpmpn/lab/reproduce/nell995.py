@@ -189,7 +189,7 @@ class Nell995(TaskExhibit):
         ]
         return [
             table(columns, lines),
-            *([_compared(by_task, published[_PAPER])] if _PAPER in published else []),
+            *([_shortfall_note(by_task, published[_PAPER])] if _PAPER in published else []),
             "Mean average precision in percent over the candidates that come with each task. A head counts once for "
             "each of its test facts, as in the paper; over heads it counts once, as in older papers. "
             f"{_ties_note(results)} {tasks_note(request, results)} {seeds_note(request)}",
@@ -210,7 +210,7 @@ def _map(result: Result, ties: str = "realistic") -> dict[str, float]:
     return maps
 
 
-def _compared(by_task: Mapping[str, Sequence[Result]], paper: Mapping[str, str]) -> str:
+def _shortfall_note(by_task: Mapping[str, Sequence[Result]], paper: Mapping[str, str]) -> str:
     """On how many tasks ours reaches the paper's figure, at the precision of the table."""
     behind = {
         task: shortfall(mean(_map(result)["map_over_triples"] for result in found), paper[task])

@@ -87,7 +87,7 @@ class Scores(Exhibit):
         ]
         return [
             _system_table(paper, ours),
-            *([_compared(paper, by_horizon), *_ahead_note(paper, self.claimed)] if paper else []),
+            *([_difference_note(paper, by_horizon), *_ahead_note(paper, self.claimed)] if paper else []),
             f"Scores in percent. {_horizons_note(by_horizon)} {_ranks_note(results)}\n",
             *([_NOT_COMPARABLE] if dataset == SCALE_DATASET else []),
             f"{training_note(request, results)} {seeds_note(request)}\n",
@@ -133,13 +133,13 @@ def _system_table(published: Sequence[PublishedRow], ours: Sequence[list[str]] =
     return table(_COLUMNS, [*rows, *ours], words=("source",))
 
 
-def _compared(paper: Sequence[PublishedRow], by_horizon: Asked) -> str:
+def _difference_note(paper: Sequence[PublishedRow], by_horizon: Asked) -> str:
     """By how many points ours differs from the paper's own row, at the precision of the tables."""
     theirs = _own_row(paper)
     sentences = []
     for horizon, asked in by_horizon.items():
         differences = [
-            f"{title} {_difference(mean_of(asked, metric), theirs.score(metric, 0))}"
+            f"{title} {_points_apart(mean_of(asked, metric), theirs.score(metric, 0))}"
             for metric, title in METRICS.items()
         ]
         sentences.append(f"with {horizon}: {', '.join(differences)}")
@@ -162,7 +162,7 @@ def _own_row(paper: Sequence[PublishedRow]) -> PublishedRow:
     return next(row for row in paper if row.system == "DPMPN")
 
 
-def _difference(ours: float, theirs: float) -> str:
+def _points_apart(ours: float, theirs: float) -> str:
     points = round(round(100 * ours, 1) - theirs, 1)
     return f"{points:+.1f}" if points else "0.0"
 

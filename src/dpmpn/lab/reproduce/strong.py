@@ -89,8 +89,8 @@ class Strong(Exhibit):
         }
         dataset = results[0]["dataset"]
         paragraphs = [
-            _system_table(dataset, by_model),
-            _compared(by_model),
+            _model_table(dataset, by_model),
+            _points_note(by_model),
             f"Scores in percent on all test questions of {dataset}, filtered; entities that tie share the mean of "
             f"their places. {length_note(request, results)} {seeds_note(request, with_paper=False)} "
             "The weights that were best on validation are tested, asked with the horizon that their settings have for "
@@ -119,7 +119,7 @@ def _trained(dataset: Dataset, config: Config, model: str, workshop: "Workshop")
     }
 
 
-def _system_table(dataset: str, by_model: dict[str, list[Result]]) -> str:
+def _model_table(dataset: str, by_model: dict[str, list[Result]]) -> str:
     """Ours among the published ones, the best MRR first; those without one last."""
     ranked = [
         (100 * mean_of(results, "mrr"), _own_cells(model, results)) for model, results in by_model.items()
@@ -146,7 +146,7 @@ def _own_cells(model: str, results: Sequence[Result]) -> list[str]:
     ]
 
 
-def _compared(by_model: dict[str, list[Result]]) -> str:
+def _points_note(by_model: dict[str, list[Result]]) -> str:
     """By how many points the stronger model differs from the paper's."""
     strong, paper = by_model["strong"], by_model["paper"]
     points = [

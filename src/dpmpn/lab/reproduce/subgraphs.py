@@ -42,9 +42,9 @@ class PaperSubgraph:
 
 def paper_subgraph(task: str) -> PaperSubgraph | None:
     """What the paper shows of a task; None for tasks it does not have."""
-    if task not in _file():
+    if task not in _paper_file():
         return None
-    values = _file()[task]
+    values = _paper_file()[task]
     head, relation, tail = values["query"]
     return PaperSubgraph(
         values["name"], (head, relation, tail), tuple((h, r, t) for h, r, t in values["edges"])
@@ -52,7 +52,7 @@ def paper_subgraph(task: str) -> PaperSubgraph | None:
 
 
 @cache
-def _file() -> dict[str, Any]:
+def _paper_file() -> dict[str, Any]:
     return tomllib.loads((resources.files("dpmpn.lab.reproduce") / _FILE).read_text("utf-8"))
 
 
@@ -118,7 +118,7 @@ class Subgraphs(TaskExhibit):
                 name: {"nodes": len(subgraph.nodes), "edges": len(subgraph.edges)}
                 for name, subgraph in (("full", explanation.full), ("pruned", explanation.pruned))
             },
-            "paper": _compared(explanation, paper) if paper else None,
+            "paper": _edges_compared(explanation, paper) if paper else None,
             "key_facts": [[*key.fact, key.share] for key in explanation.key_facts],
             "training": training_record(run),
             **facts_counted(run, dataset),
@@ -134,7 +134,7 @@ class Subgraphs(TaskExhibit):
             *("task", "seed", "answer's place", "probability", "nodes (full)", "edges (full)"),
             *("nodes (pruned)", "edges (pruned)", "paper's edges", "of them in full", "in pruned"),
         ]
-        lines = [_cells(result) for result in results]
+        lines = [_question_cells(result) for result in results]
         return [
             table(columns, lines),
             _answers_note(request, results),
@@ -174,7 +174,7 @@ def _saved(explanation: "Explanation", workshop: "Workshop", folder: str) -> lis
     return [path.name for path in paths]
 
 
-def _compared(explanation: "Explanation", paper: PaperSubgraph) -> dict[str, int]:
+def _edges_compared(explanation: "Explanation", paper: PaperSubgraph) -> dict[str, int]:
     """How many of the paper's edges are in our subgraphs."""
     graph, printed = explanation.graph, set(paper.edges)
     return {
@@ -184,7 +184,7 @@ def _compared(explanation: "Explanation", paper: PaperSubgraph) -> dict[str, int
     }
 
 
-def _cells(result: Result) -> list[str]:
+def _question_cells(result: Result) -> list[str]:
     paper, sizes = result["paper"], result["sizes"]
     compared = [paper["edges"], paper["in_full"], paper["in_pruned"]] if paper else ["-", "-", "-"]
     return [

@@ -72,7 +72,7 @@ class TimeCost(Varying):
             standard = standard_config(request, dataset, seed)
             for variation in [*variations(request, standard), *batch_sizes]:
                 name = run_label(dataset, seed, variation.name)
-                work = partial(_timed, name, dataset, standard, variation, seconds)
+                work = partial(_measure_stretch, name, dataset, standard, variation, seconds)
                 pieces.append(Piece(name, seconds + (0 if request.quick else _WARM_UP), work))
         return pieces
 
@@ -133,7 +133,7 @@ class TimeCost(Varying):
         return figure
 
 
-def _timed(
+def _measure_stretch(
     name: str,
     dataset: Dataset,
     standard: Config,
