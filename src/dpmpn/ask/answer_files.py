@@ -15,6 +15,7 @@ from dpmpn.ask.question_files import read_queries
 from dpmpn.ask.question_names import QueryNames, look_up_names
 from dpmpn.errors import ConfigError
 from dpmpn.files import sha256_of
+from dpmpn.wording import DIGITS, six_digits
 
 if TYPE_CHECKING:
     from dpmpn.ask.reasoner import Reasoner
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 PART = 1024  # questions whose answers are written together: what a kill may cost
 _VERSION = 3  # of what a part holds
 _NO_ANSWERS = "no answers"
-_DIGITS = 6  # the seventh digit of a float32 depends on which questions are asked together
 _WHY = pl.List(pl.Struct({"facts": pl.List(pl.List(pl.String)), "share": pl.Float64}))
 
 Tick = Callable[[int, int], None]
@@ -152,7 +152,7 @@ class Answerer:
         """The facts behind each answer, as `dpmpn predict --why --json` gives them."""
         return [
             [
-                {"facts": [list(fact) for fact in path.facts], "share": float(f"{path.share:.{_DIGITS}g}")}
+                {"facts": [list(fact) for fact in path.facts], "share": six_digits(path.share)}
                 for path in paths
             ]
             for paths in paths_to(answers.trace, answers.query, answers.entities, self._graph)
@@ -160,7 +160,7 @@ class Answerer:
 
 
 def _rounded(values: np.ndarray) -> pl.Series:
-    return pl.Series(values.astype(np.float64)).round_sig_figs(_DIGITS)
+    return pl.Series(values.astype(np.float64)).round_sig_figs(DIGITS)
 
 
 def _answer_rest(

@@ -10,7 +10,7 @@ from dpmpn.explain.subgraph import Edge, Node, Subgraph
 from dpmpn.render.colours import ANSWER, HEAD, gained, node_colour, strengths
 from dpmpn.render.names import DisplayNames
 from dpmpn.render.record import labelled_fact, labelled_walk
-from dpmpn.wording import one_line, percent
+from dpmpn.wording import DIGITS, one_line, percent
 
 if TYPE_CHECKING:
     import networkx  # type: ignore[import-untyped]
@@ -101,7 +101,7 @@ def as_tables(explanation: ExplanationData) -> "dict[str, pl.DataFrame]":
     }
     return {
         name: pl.DataFrame(table, schema=_schema(name, explanation.n_steps)).with_columns(
-            pl.col(pl.Float64).round_sig_figs(6)
+            pl.col(pl.Float64).round_sig_figs(DIGITS)
         )
         for name, table in rows.items()
     }
