@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmpn.engine.answer import Answer
-from dpmpn.engine.targets import Targets
+from dpmpn.engine.learning import Targets
 
 ROWS = st.lists(st.tuples(*[st.lists(st.integers(0, 9), max_size=4, unique=True)] * 2), max_size=6)
 

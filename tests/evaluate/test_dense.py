@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmpn.evaluate.dense import rank_dense
-from dpmpn.evaluate.ranking import rank_targets
+from dpmpn.evaluate.ranking import rank_dense, rank_targets
 
 LEVELS = [0.0, 1e-30, 0.1, 0.25, 0.5]  # few, so that ties are common
 

@@ -85,7 +85,7 @@ MUTANTS_OF_ENGINE: list[Mutant] = [
         "rows-of-an-entity-overwrite",
         "Of an entity's gradient rows the last one stands for their sum.",
         (
-            "engine/gradients.py",
+            "engine/learning.py",
             "total.index_add_(0, torch.from_numpy(at)",
             "total.index_copy_(0, torch.from_numpy(at)",
         ),
@@ -95,7 +95,7 @@ MUTANTS_OF_ENGINE: list[Mutant] = [
         "loss-of-parts-is-averaged",
         "The loss of a batch in two parts is half of what it is in one.",
         (
-            "engine/gradients.py",
+            "engine/learning.py",
             "return Gradients(sum(p.loss for p in parts),",
             "return Gradients(sum(p.loss for p in parts) / len(parts),",
         ),
@@ -141,7 +141,7 @@ MUTANTS_OF_ENGINE: list[Mutant] = [
         "part-of-targets",
         "A part of a batch gets the targets of the first queries.",
         (
-            "engine/targets.py",
+            "engine/learning.py",
             "    return kept - kept[0], values[kept[0] : kept[-1]]",
             "    return kept - kept[0], values[: kept[-1] - kept[0]]",
         ),

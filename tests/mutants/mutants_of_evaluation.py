@@ -2,7 +2,7 @@
 
 from mutation import EVALUATION, Mutant, mutant
 
-_RANKING, _DENSE, _EVALUATOR = "evaluate/ranking.py", "evaluate/dense.py", "evaluate/evaluator.py"
+_RANKING, _DENSE, _EVALUATOR = "evaluate/ranking.py", "evaluate/ranking.py", "evaluate/evaluator.py"
 _PRECISION, _METRICS = "evaluate/average_precision.py", "evaluate/metrics.py"
 
 MUTANTS_OF_EVALUATION: list[Mutant] = [
@@ -21,7 +21,11 @@ MUTANTS_OF_EVALUATION: list[Mutant] = [
     mutant(
         "target-is-filtered",
         "The target itself is taken out when it is known.",
-        (_RANKING, "        if answer != target:\n", "        if answer >= 0:\n"),
+        (
+            _RANKING,
+            "    for answer in known:\n        if answer != target:\n",
+            "    for answer in known:\n        if answer >= 0:\n",
+        ),
         tests=EVALUATION,
     ),
     mutant(

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 
 from dpmpn.config import TrainingConfig
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.engine.gradients import Gradients
+from dpmpn.engine.learning import Gradients
 from dpmpn.errors import RunError
 from dpmpn.models import build_model
 from dpmpn.train.checkpoint import (

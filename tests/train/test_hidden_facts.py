@@ -10,8 +10,8 @@ from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch, removed_edges
 from dpmpn.engine.engine import Engine
+from dpmpn.engine.learning import Targets
 from dpmpn.engine.settings import Horizon
-from dpmpn.engine.targets import Targets
 from dpmpn.models import build_model
 from dpmpn.models.paper.reference import PaperReference
 from dpmpn.models.paper.settings import PaperSettings

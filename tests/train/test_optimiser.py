@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from dpmpn.config import TrainingConfig
-from dpmpn.engine.gradients import Gradients
+from dpmpn.engine.learning import Gradients
 from dpmpn.models import build_model
 from dpmpn.models.paper.settings import PaperSettings
 from dpmpn.train.optimiser import Adam

@@ -72,7 +72,7 @@ class Asker:
 
         Where the graph has entities the model was not trained on, steps are always traced.
         """
-        from dpmpn.engine.unseen import through_unseen
+        from dpmpn.engine.trace import through_unseen
 
         batch = self._engine.asking_batch(heads, relations)
         traced = traced or self._unseen is not None

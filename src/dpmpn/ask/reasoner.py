@@ -238,7 +238,7 @@ class Reasoner:
 
         None, too, for a model that learnt nothing of single entities.
         """
-        from dpmpn.engine.unseen import unseen_entities
+        from dpmpn.engine.trace import unseen_entities
 
         if self._trained is None or not len(self._trained[0].entities):
             return None

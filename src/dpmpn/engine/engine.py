@@ -12,12 +12,11 @@ import torch
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.answer import Answer, join_answers
 from dpmpn.engine.batch import NO_EDGES, QueryBatch, SampledEdges, asking_edges, query_keys
-from dpmpn.engine.gradients import Gradients, sum_gradients
+from dpmpn.engine.learning import Gradients, Targets, sum_gradients
 from dpmpn.engine.machine import Usage, keep_freed_memory, process_usage
 from dpmpn.engine.memory import memory_budget, queries_within
 from dpmpn.engine.model import Model
 from dpmpn.engine.settings import EngineConfig, Horizon
-from dpmpn.engine.targets import Targets
 from dpmpn.engine.trace import ReasoningTrace
 from dpmpn.engine.workers import Workers
 

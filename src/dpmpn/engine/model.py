@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.answer import Answer
 from dpmpn.engine.batch import QueryBatch
-from dpmpn.engine.gradients import EntityRows, Gradients, flat_gradients, sum_rows
+from dpmpn.engine.learning import EntityRows, Gradients, Targets, flat_gradients, sum_rows
 from dpmpn.engine.settings import Horizon, ModelSettings
-from dpmpn.engine.targets import Targets
 from dpmpn.engine.trace import ReasoningTrace
 from dpmpn.ops.pool import RowPools
 

@@ -24,11 +24,10 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.engine.answer import Answer, Unlisted
 from dpmpn.engine.batch import QueryBatch, SampledEdges
-from dpmpn.engine.gradients import Gradients
+from dpmpn.engine.learning import Gradients, Targets
 from dpmpn.engine.machine import keep_freed_memory
 from dpmpn.engine.model import Model, ModelOnGraph
 from dpmpn.engine.settings import Horizon
-from dpmpn.engine.targets import Targets
 from dpmpn.errors import RunError
 
 _ALIGNMENT = 64

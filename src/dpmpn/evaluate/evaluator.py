@@ -14,9 +14,8 @@ from dpmpn.engine.engine import Engine
 from dpmpn.engine.settings import Horizon
 from dpmpn.errors import DataError
 from dpmpn.evaluate.average_precision import MeanAveragePrecision, candidate_scores, mean_average_precision
-from dpmpn.evaluate.dense import rank_dense
 from dpmpn.evaluate.known import KnownAnswers
-from dpmpn.evaluate.ranking import Ranks, Summary, rank_targets, summarise
+from dpmpn.evaluate.ranking import Ranks, Summary, rank_dense, rank_targets, summarise
 
 Tick = Callable[[int, int], None]
 """Told how many queries were asked, and how many there are."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dpmpn.errors import DataError
 from dpmpn.evaluate.metrics import METRICS
-from dpmpn.kernels import Bools, Float, Floats, Ints, kernel
+from dpmpn.kernels import Bools, Float, Floats, Ints, Rows, kernel
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,35 @@ def rank_targets(
     return Ranks(
         *_rank_all(offsets, nodes, probabilities, targets, known_offsets, known_tails, int(n_entities))
     )
+
+
+def rank_dense(
+    scores: Floats,  # queries x entities
+    targets: Ints,  # queries
+    known_offsets: Ints,  # queries + 1
+    known_tails: Ints,  # ascending and unique within a query
+) -> Ranks:
+    """The same where a model scores every entity: the dense twin of `rank_targets`.
+
+    Scores may have any sign; a model that scores every entity reaches every target.
+    """
+    targets = np.ascontiguousarray(targets, np.int64)
+    n_queries, n_entities = scores.shape
+    check_ragged("known tails", known_offsets, known_tails)
+    check_ascending("known tails", known_offsets, known_tails, n_entities)
+    if not len(targets) == n_queries == len(known_offsets) - 1:
+        raise ValueError(
+            f"{len(targets)} targets for {n_queries} rows of scores and "
+            f"{len(known_offsets) - 1} rows of known tails"
+        )
+    if len(targets) and (targets.min() < 0 or targets.max() >= n_entities):
+        raise ValueError(f"targets must be entities from 0 to {n_entities - 1}")
+    optimistic, pessimistic, is_number = _rank_all_dense(
+        np.ascontiguousarray(scores), targets, known_offsets, known_tails
+    )
+    if not is_number.all():  # no rival would beat a target that scores NaN
+        raise ValueError(f"scores of query {int(np.argmin(is_number))} are not all numbers")
+    return Ranks(optimistic, pessimistic, np.ones(n_queries, np.bool_))
 
 
 def summarise(ranks: Ranks) -> Summary:
@@ -206,3 +235,29 @@ def _first_row_out_of_order(offsets: Ints, values: Ints, n_entities: int) -> int
                 return row
             previous = value
     return -1
+
+
+@kernel
+def _rank_all_dense(
+    scores: Rows, targets: Ints, known_offsets: Ints, known_tails: Ints
+) -> tuple[Ints, Ints, Bools]:
+    n_queries = len(targets)
+    optimistic = np.empty(n_queries, np.int64)
+    pessimistic = np.empty(n_queries, np.int64)
+    is_number = np.empty(n_queries, np.bool_)
+    for query in range(n_queries):
+        target, row = targets[query], scores[query]
+        score = row[target]
+        more, same, numbers = 0, 0, 0
+        for other in row:
+            more += other > score
+            same += other == score
+            numbers += other == other
+        for answer in known_tails[known_offsets[query] : known_offsets[query + 1]]:
+            if answer != target:
+                more -= row[answer] > score
+                same -= row[answer] == score
+        optimistic[query] = 1 + more
+        pessimistic[query] = more + same  # the target ties with itself
+        is_number[query] = numbers == len(row)
+    return optimistic, pessimistic, is_number

@@ -7,7 +7,7 @@ import numpy as np
 from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph, sorted_unique
 from dpmpn.engine.batch import QueryBatch, removed_edges, sample_ignn_edges
-from dpmpn.engine.targets import Targets
+from dpmpn.engine.learning import Targets
 from dpmpn.errors import DataError
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.ops.permutation import combine

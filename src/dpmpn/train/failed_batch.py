@@ -25,9 +25,8 @@ from torch import Tensor
 from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch
-from dpmpn.engine.gradients import Gradients
+from dpmpn.engine.learning import Gradients, Targets
 from dpmpn.engine.model import Model
-from dpmpn.engine.targets import Targets
 from dpmpn.files import write_json, write_whole
 from dpmpn.train.checkpoint import named_tensors
 from dpmpn.train.tensors import write_tensors

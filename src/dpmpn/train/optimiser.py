@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from dpmpn.config import TrainingConfig
-from dpmpn.engine.gradients import Gradients
+from dpmpn.engine.learning import Gradients
 from dpmpn.engine.model import Model
 from dpmpn.kernels import Floats, Ints, Rows, float_kernel
 

@@ -19,8 +19,7 @@ from dpmpn.config import Config, to_dict
 from dpmpn.data.dataset import Dataset
 from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.engine import Engine
-from dpmpn.engine.gradients import Gradients
-from dpmpn.engine.targets import Targets
+from dpmpn.engine.learning import Gradients, Targets
 from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.files import holding
 from dpmpn.train.batches import TrainingQueries

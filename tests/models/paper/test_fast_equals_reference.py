@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch, query_keys, sample_ignn_edges
-from dpmpn.engine.gradients import EntityRows
+from dpmpn.engine.learning import EntityRows
 from dpmpn.engine.settings import STRATEGIES, Horizon
 from dpmpn.models import build_model
 from dpmpn.models.paper.fast import PaperSteps, row_pools

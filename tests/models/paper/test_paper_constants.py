@@ -9,8 +9,8 @@ import torch
 from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.engine import Engine
+from dpmpn.engine.learning import Targets
 from dpmpn.engine.settings import Horizon, RunConfig
-from dpmpn.engine.targets import Targets
 from dpmpn.models import build_model
 from dpmpn.models.paper.model import PaperModel
 from dpmpn.models.paper.network import AttentionFlow, Bilinear, TwoLayers

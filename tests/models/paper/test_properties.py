@@ -9,9 +9,9 @@ from test_fast_equals_reference import random_graph
 
 from dpmpn.config import Config
 from dpmpn.engine.engine import Engine
+from dpmpn.engine.learning import Targets
 from dpmpn.engine.memory import largest_scan, queries_within
 from dpmpn.engine.settings import STRATEGIES, Horizon, RunConfig
-from dpmpn.engine.targets import Targets
 from dpmpn.errors import RunError
 from dpmpn.models import build_model
 from dpmpn.models.paper.settings import PaperSettings

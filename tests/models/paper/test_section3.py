@@ -14,8 +14,8 @@ from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch, query_keys, sample_ignn_edges
 from dpmpn.engine.engine import Engine
+from dpmpn.engine.learning import Targets
 from dpmpn.engine.settings import Horizon, RunConfig
-from dpmpn.engine.targets import Targets
 from dpmpn.models import build_model
 from dpmpn.models.paper.settings import PaperSettings
 

@@ -11,7 +11,7 @@ from dpmpn.data.changed_graph import changed_graph
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.settings import RunConfig
-from dpmpn.engine.unseen import through_unseen, unseen_entities
+from dpmpn.engine.trace import through_unseen, unseen_entities
 from dpmpn.models import build_model
 from dpmpn.models.paper.network import PaperNetwork
 from dpmpn.models.paper.settings import PaperSettings

@@ -8,7 +8,7 @@ import torch
 from dpmpn.config import Config, all_settings
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.engine import Engine
-from dpmpn.engine.targets import Targets
+from dpmpn.engine.learning import Targets
 from dpmpn.models import build_model
 
 WIDE = {

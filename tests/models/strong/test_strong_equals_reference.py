@@ -16,8 +16,8 @@ from strong_cases import (
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import NO_EDGES, removed_edges
+from dpmpn.engine.learning import Targets
 from dpmpn.engine.settings import STRATEGIES
-from dpmpn.engine.targets import Targets
 
 
 def compare(graph, config, heads, relations, targets, removed=NO_EDGES, closed=None):

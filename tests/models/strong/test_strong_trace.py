@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strong_cases import WIDE, by_query, random_engine
 
+from dpmpn.engine.learning import Targets
 from dpmpn.engine.settings import STRATEGIES
-from dpmpn.engine.targets import Targets
 from dpmpn.explain.flow import AnswerFlow, QueryFlow
 from dpmpn.models.strong.trace import StepRecord, contributions
 

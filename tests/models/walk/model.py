@@ -9,10 +9,10 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.answer import Answer
 from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.frontier import Frontier, Scan, Visited, attending_to, next_frontier
+from dpmpn.engine.learning import Targets
 from dpmpn.engine.model import Loss, Model, ModelOnGraph
 from dpmpn.engine.settings import Horizon
 from dpmpn.engine.steps import FastSteps
-from dpmpn.engine.targets import Targets
 from dpmpn.engine.trace import ReasoningTrace, TraceStep
 from dpmpn.ops.pool import RowPools
 

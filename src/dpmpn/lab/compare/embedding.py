@@ -16,10 +16,9 @@ from torch.nn import functional
 from dpmpn.data.dataset import Dataset
 from dpmpn.engine.machine import process_usage
 from dpmpn.errors import DataError
-from dpmpn.evaluate.dense import rank_dense
 from dpmpn.evaluate.evaluator import Tick
 from dpmpn.evaluate.known import KnownAnswers
-from dpmpn.evaluate.ranking import Ranks
+from dpmpn.evaluate.ranking import Ranks, rank_dense
 from dpmpn.lab.compare.forms import FORMS
 
 SMALL = 20_000

@@ -9,7 +9,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.answer import Answer
 from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.frontier import Frontier, Scan, Visited, attending_to, next_frontier
-from dpmpn.engine.gradients import EntityRows
+from dpmpn.engine.learning import EntityRows
 from dpmpn.engine.settings import Horizon
 from dpmpn.engine.steps import FastSteps
 from dpmpn.engine.trace import TraceStep

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dpmpn.engine.batch import SampledEdges
-from dpmpn.engine.gradients import EntityRows
+from dpmpn.engine.learning import EntityRows
 from dpmpn.kernels import Ints, kernel
 from dpmpn.models.paper.network import PaperNetwork
 from dpmpn.ops.expand import assign_ids, rehash, table_size

@@ -7,10 +7,9 @@ from torch import nn
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.answer import Answer
 from dpmpn.engine.batch import QueryBatch
-from dpmpn.engine.gradients import EntityRows
+from dpmpn.engine.learning import EntityRows, Targets
 from dpmpn.engine.model import Loss, ModelOnGraph
 from dpmpn.engine.settings import Horizon
-from dpmpn.engine.targets import Targets
 from dpmpn.engine.trace import ReasoningTrace, TraceStep
 from dpmpn.models.paper.fast import PaperSteps, row_pools
 from dpmpn.models.paper.network import PaperNetwork

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.engine.unseen import unseen_entities
+from dpmpn.engine.trace import unseen_entities
 
 _ENOUGH = 10_000  # entities for a mean; more would only cost time
 

@@ -7,9 +7,9 @@ import torch
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.answer import Answer, Unlisted
 from dpmpn.engine.batch import QueryBatch
+from dpmpn.engine.learning import Targets
 from dpmpn.engine.model import Loss, ModelOnGraph
 from dpmpn.engine.settings import Horizon
-from dpmpn.engine.targets import Targets
 from dpmpn.engine.trace import ReasoningTrace
 from dpmpn.models.strong.fast import StrongSteps, row_pools
 from dpmpn.models.strong.network import StrongNetwork

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from dpmpn.engine.targets import Targets
+from dpmpn.engine.learning import Targets
 from dpmpn.kernels import Ints, kernel
 from dpmpn.models.strong.profiles import Profiles
 

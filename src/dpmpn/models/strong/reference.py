@@ -11,9 +11,9 @@ from torch.nn import functional
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.answer import Answer, Unlisted
 from dpmpn.engine.batch import QueryBatch
+from dpmpn.engine.learning import Targets
 from dpmpn.engine.reference import ReferenceScan, ReferenceSteps, rows_of
 from dpmpn.engine.settings import Horizon
-from dpmpn.engine.targets import Targets
 from dpmpn.models.strong.network import DIGITS, Step, StrongNetwork, relations_asked
 from dpmpn.models.strong.profiles import DEGREE_SCALE
 from dpmpn.ops.gate import LEAST_FLOW, MessageColumns, gate, gated
