@@ -93,9 +93,9 @@ def _pair_edges(offsets: Ints, relations: Ints, tails: Ints, heads: Ints, ends: 
         while at < stop:
             relation = relations[at]
             last = at + np.searchsorted(relations[at:stop], relation, side="right")
-            place = at + np.searchsorted(tails[at:last], ends[i])
-            if place < last and tails[place] == ends[i]:
-                found.append(place)
+            edge = at + np.searchsorted(tails[at:last], ends[i])
+            if edge < last and tails[edge] == ends[i]:
+                found.append(edge)
             at = last
     return np.array(found, np.int64)
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from dpmpn.kernels import Floats, Ints, Rows, float_kernel, kernel
-from dpmpn.ops.entry import applied
+from dpmpn.ops.entry import applied, check_shapes
 from dpmpn.ops.messages import SLOPE
 from dpmpn.ops.pool import RowPool
 
@@ -157,6 +157,13 @@ def edge_logits(
 
     left[p] . leakyReLU([visited[v]; nodes[v]] + relation[r] + query[q]) + const[p]
     """
+    check_shapes(
+        "edge_logits", left=(left, "pairs width"), const=(const, "pairs"), relation=(relation, "relations width"),
+        query=(query, "queries width"), visited=(visited, f"states {left.shape[1] // 2}"),
+        nodes=(nodes.values, f"_ {left.shape[1] // 2}"), pair_offsets=(pair_offsets, "pairs+1"),
+        pair_relation=(pair_relation, "pairs"), pair_query=(pair_query, "pairs"), edge_slot=(edge_slot, "edges"),
+        slot_state=(slot_state, "slots"), slot_id=(slot_id, "slots"),
+    )  # fmt: skip
     index = (pair_offsets, pair_relation, pair_query, edge_slot, slot_state, slot_id)
     return applied(_EdgeLogits)(left, const, relation, query, visited, nodes.token, nodes, index)
 
@@ -300,6 +307,10 @@ def flow_attention(
     softmax "edge": one softmax entry per edge, parallel edges add up. "pair": logits of parallel edges are summed to
     one entry per tail; the tail's transition is then shared evenly by its edges.
     """
+    check_shapes(
+        "flow_attention", logits=(logits, "edges"), attention=(attention, "senders"),
+        from_query=(from_query, "senders"), edge_offsets=(edge_offsets, "senders+1"), edge_slot=(edge_slot, "edges"),
+    )  # fmt: skip
     multiplicity: Ints = np.empty(0, np.int64)
     if softmax == "pair":
         multiplicity = parallel_edges(edge_offsets, edge_slot, int(slot_offsets[-1]))

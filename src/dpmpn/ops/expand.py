@@ -144,9 +144,9 @@ def find_pairs(edge_offsets: Ints, edge_relation: Ints) -> tuple[Ints, Ints]:
 
 @kernel
 def keep_edges(
-    place: Ints, edge_relation: Ints, edge_tail: Ints, edge_slot: Ints
+    new_slot: Ints, edge_relation: Ints, edge_tail: Ints, edge_slot: Ints
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """The edges to slots that have a place, with it as their slot.
+    """The edges to slots that are kept (`new_slot` is not -1), with their new slots.
 
     Returns how many are left before each edge, and before the end, and their relations, tails and slots.
     """
@@ -156,8 +156,8 @@ def keep_edges(
     n = 0
     for e in range(len(edge_slot)):
         before[e] = n
-        if place[edge_slot[e]] >= 0:
-            relation[n], tail[n], slot[n] = edge_relation[e], edge_tail[e], place[edge_slot[e]]
+        if new_slot[edge_slot[e]] >= 0:
+            relation[n], tail[n], slot[n] = edge_relation[e], edge_tail[e], new_slot[edge_slot[e]]
             n += 1
     before[len(edge_slot)] = n
     return before, relation[:n], tail[:n], slot[:n]
@@ -180,7 +180,7 @@ def number_used(values: Ints, n_values: int) -> tuple[Ints, Ints]:
 
 @inline_kernel
 def _probe(keys: Ints, key: int) -> int:
-    """The place of `key` in an open-addressing table, or the free place (-1) where it belongs."""
+    """The index of `key` in an open-addressing table, or that of the free entry (-1) where it belongs."""
     mask = len(keys) - 1
     # Fibonacci hashing: neighbouring ids are common and must not form runs.
     at = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
@@ -331,7 +331,7 @@ def select_top(scores: Floats, offsets: Ints, nodes: Ints, limit: int, threshold
 
 @kernel
 def _last_tied_node(scores: Floats, nodes: Ints, cut: Float, room: int) -> int:
-    """The highest node id that still gets one of the `room` places among the scores equal to `cut`."""
+    """The highest node id that is still selected where `room` are left for the scores equal to `cut`."""
     tied = np.empty(len(nodes), np.int64)
     n = 0
     for i in range(len(nodes)):

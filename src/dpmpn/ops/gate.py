@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dpmpn.kernels import Floats, Ints, Rows, float_kernel, kernel
-from dpmpn.ops.entry import applied
+from dpmpn.ops.entry import applied, check_shapes
 from dpmpn.ops.pool import RowPool
 
 # The flow of a pair: 1, its sender's attention, or what its relation lets through of that.
@@ -236,6 +236,14 @@ def receive(
     Its state; the sum and the mean of the messages, flow * value * gate; and the logarithms of their number and of the
     sum of their flows. The sum tells how much speaks for a node, the mean what does.
     """
+    pair_offsets, pair_from, pair_row = pairs
+    columns = MessageColumns(states.values.shape[1])
+    check_shapes(
+        "receive", sent=(senders.sent, f"senders {columns.of_sender}"), senders=(senders.rows, "senders"),
+        relation=(senders.relation, f"_ {columns.of_relation}"), attention=(senders.attention.values, "_ 1"),
+        rows=(rows, "slots"), flow=(flow, "pairs"), pair_offsets=(pair_offsets, "pairs+1"),
+        pair_from=(pair_from, "pairs"), pair_row=(pair_row, "pairs"), edge_slot=(edge_slot, "edges"),
+    )  # fmt: skip
     pools, gates = (states, senders.attention), GATES.index(senders.gates)
     tensors = states.token, senders.attention.token, senders.sent, senders.relation
     return applied(_Gated)(*tensors, pools, rows, senders.rows, gates, flow, pairs, edge_slot)

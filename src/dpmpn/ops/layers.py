@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from dpmpn.kernels import Floats, Ints, Rows, float_kernel
-from dpmpn.ops.entry import applied
+from dpmpn.ops.entry import applied, check_shapes
 
 EPSILON = 1e-5  # beside the variance, as in PyTorch's layer_norm
 _NO_PROFILE = np.empty(0, np.int64)
@@ -18,7 +18,7 @@ _NO_PROFILE = np.empty(0, np.int64)
 def _update_forward(
     received: Rows, normal: Rows, query: Rows, of_query: Ints, weight: Floats, bias: Floats, out: Rows, scale: Floats,
 ) -> None:  # fmt: skip
-    """`normal` holds the change, and is normalised in its place."""
+    """`normal` holds the change, and is normalised in place."""
     width = out.shape[1]
     inverse = out.dtype.type(1.0 / width)
     for i in range(len(out)):
@@ -106,6 +106,10 @@ def updated(
     bias: Tensor,
 ) -> Tensor:
     """old + ReLU(weight * norm(received @ change + query) + bias) for each node."""
+    check_shapes(
+        "updated", received=(received, "nodes received"), change=(change, "received width"),
+        query=(query, "queries width"), of_query=(of_query, "nodes"), weight=(weight, "width"), bias=(bias, "width"),
+    )  # fmt: skip
     return applied(_Update)(received, change, query, of_query, weight, bias)
 
 
@@ -197,6 +201,11 @@ def scored(
     of_profile: Ints = _NO_PROFILE,  # nodes
 ) -> Tensor:
     """weight[query] . ReLU(node + query[query] + profile[profile]) for each node: one hidden layer."""
+    check_shapes(
+        "scored", node=(node, "nodes hidden"), query=(query, "queries hidden"), of_query=(of_query, "nodes"),
+        weight=(weight, "queries hidden"), profile=(profile, "profiles hidden"),
+        of_profile=(None if profile is None else of_profile, "nodes"),
+    )  # fmt: skip
     if profile is None:
         profile = node.new_empty(0, node.shape[1])
     return applied(_Score)(node, query, of_query, profile, of_profile, weight)
@@ -263,4 +272,5 @@ class _Product(torch.autograd.Function):
 
 def sparse_product(matrix: SparseRows, x: Tensor) -> Tensor:
     """matrix @ x: rows x width."""
+    check_shapes("sparse_product", x=(x, f"{matrix.n_columns} width"))
     return applied(_Product)(x, matrix)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from dpmpn.kernels import Floats, Ints, Rows, float_kernel
-from dpmpn.ops.entry import applied
+from dpmpn.ops.entry import applied, check_shapes
 from dpmpn.ops.pool import RowPool
 
 SLOPE = 0.2  # of leakyReLU, as in the authors' program
@@ -141,6 +141,11 @@ def combine_leaky(
     """leakyReLU(a[ia] + b[ib] + c[ic] + scale * d[id]), row by row; an index of -1 contributes nothing."""
     pool = d if isinstance(d, RowPool) else None
     table = d if isinstance(d, Tensor) else a.new_empty(0, a.shape[1])
+    check_shapes(
+        "combine_leaky", a=(a, "_ width"), ia=(ia, "rows"), b=(b, "_ width"), ib=(ib, "rows"),
+        c=(c, "_ width"), ic=(ic, "rows"), d=(pool.values if pool else table, "_ width"),
+        id_=(None if d is None else id_, "rows"), scale=(scale, "rows"),
+    )  # fmt: skip
     return applied(_Combine)(a, ia, b, ib, c, ic, table, id_, scale, pool.token if pool else None, pool)
 
 
@@ -232,5 +237,11 @@ def pass_messages(
     a, b, c, *rest = tables
     d = rest[0] if rest else a.new_empty(0, a.shape[1])
     index = index if rest else (*index, _NONE)
+    check_shapes(
+        "pass_messages", receiver=(receiver, "edges"),
+        **{f"tables[{i}]": (table, "_ width") for i, table in enumerate(tables)},
+        **{f"index[{i}]": (at, "edges") for i, at in enumerate(index[: len(tables)])},
+        weight=(weight, "out width"), bias=(bias, "out"),
+    )  # fmt: skip
     keep = torch.is_grad_enabled()  # for the backward pass
     return applied(_Messages)(a, b, c, d, weight, bias, index, receiver, n_receivers, keep)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dpmpn.kernels import Rows, float_kernel
-from dpmpn.ops.entry import applied
+from dpmpn.ops.entry import applied, check_shapes
 
 
 class RowPool:
@@ -31,6 +31,7 @@ class RowPool:
 
     def append(self, rows: Tensor) -> int:
         """Append rows and return the index of the first."""
+        check_shapes("RowPool.append", pool=(self.values, "_ width"), rows=(rows, "rows width"))
         start = self.size
         self.token = applied(_Append)(self.token, rows, self)
         return start
@@ -38,8 +39,12 @@ class RowPool:
     def append_updated(self, states: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> int:
         """Append states + tanh(W hidden + b), and tanh(W hidden + b) alone for hidden rows beyond the states.
 
-        One pass with its own backward instead of five: the rows go straight to their place.
+        One pass with its own backward instead of five: the rows are written where they stay.
         """
+        check_shapes(
+            "RowPool.append_updated", pool=(self.values, "_ width"), states=(states, "states width"),
+            hidden=(hidden, "rows hidden"), weight=(weight, "width hidden"), bias=(bias, "width"),
+        )  # fmt: skip
         start = self.size
         self.token = applied(_AppendUpdated)(self.token, states, hidden, weight, bias, self)
         return start
