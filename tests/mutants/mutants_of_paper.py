@@ -328,12 +328,12 @@ _OPERATIONS: list[Mutant] = [
         "ties-go-to-the-higher-node",
         "Of nodes with equal scores the one with the higher id is kept.",
         (
-            "ops/expand.py",
+            "ops/select.py",
             "    tied.sort()\n    return int(tied[room - 1])",
             "    tied.sort()\n    return int(tied[n - room])",
         ),
         (
-            "ops/expand.py",
+            "ops/select.py",
             "(scores[i] == cut and nodes[i] <= last_node)",
             "(scores[i] == cut and nodes[i] >= last_node)",
         ),
@@ -349,7 +349,7 @@ _OPERATIONS: list[Mutant] = [
         "random-horizons-forget-the-step",
         "Random horizons draw the same nodes at every step, in both paths.",
         (
-            "ops/expand.py",
+            "ops/select.py",
             "key = combine(combine(query_keys[q], step), -2)",
             "key = combine(combine(query_keys[q], 0), -2)",
         ),

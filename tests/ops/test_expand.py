@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.ops.expand import NO_LIMIT, expand, find_pairs, relabel, select_top
+from dpmpn.ops.expand import NO_LIMIT, expand, find_pairs, relabel
+from dpmpn.ops.select import select_top
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)
 

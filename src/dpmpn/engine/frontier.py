@@ -7,7 +7,8 @@ import numpy as np
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.settings import STRATEGIES, Horizon
-from dpmpn.ops.expand import NO_LIMIT, expand, hash_scores, keep_edges, merge_visited, relabel, select_top
+from dpmpn.ops.expand import NO_LIMIT, expand, keep_edges, merge_visited, relabel
+from dpmpn.ops.select import hash_scores, select_top
 
 ATTENTION_FLOOR = 1e-20  # nodes at or below it are not attended from or to
 

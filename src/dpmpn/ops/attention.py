@@ -109,16 +109,9 @@ class _EdgeLogits(torch.autograd.Function):
         out = torch.empty(len(index[3]), dtype=left.dtype)
         slope = out.numpy().dtype.type(SLOPE)
         _logits_forward(
-            left.numpy(),
-            const.numpy(),
-            rel.numpy(),
-            qry.numpy(),
-            vis.numpy(),
-            pool.values.numpy(),
-            *index,
-            slope,
-            out.numpy(),
-        )
+            left.numpy(), const.numpy(), rel.numpy(), qry.numpy(), vis.numpy(), pool.values.numpy(),
+            *index, slope, out.numpy(),
+        )  # fmt: skip
         ctx.save_for_backward(left, rel, qry, vis)
         ctx.pool, ctx.index = pool, index
         return out
@@ -146,12 +139,12 @@ def edge_logits(
     query: Tensor,  # queries x 2 n_dims_att: right sides, the query's part
     visited: Tensor,  # states x n_dims_att: right side of alpha1, the tail's AGNN part
     nodes: RowPool,  # entities x n_dims_att: right side of alpha2, the tail's IGNN part
-    pair_offsets: np.ndarray,
-    pair_relation: np.ndarray,
-    pair_query: np.ndarray,
-    edge_slot: np.ndarray,
-    slot_state: np.ndarray,  # row of `visited`, -1 for nodes not visited yet (zero after the projection)
-    slot_id: np.ndarray,  # row of `nodes`
+    pair_offsets: Ints,
+    pair_relation: Ints,
+    pair_query: Ints,
+    edge_slot: Ints,
+    slot_state: Ints,  # row of `visited`, -1 for nodes not visited yet (zero after the projection)
+    slot_id: Ints,  # row of `nodes`
 ) -> Tensor:
     """Transition logits alpha1 + alpha2 of every edge.
 
@@ -265,16 +258,9 @@ class _Flow(torch.autograd.Function):
         transition, out = torch.empty_like(logits), logits.new_zeros(n_slots)
         total = np.zeros(len(slot_offsets) - 1, values.dtype)
         _flow_forward(
-            values,
-            multiplicity,
-            attention.numpy(),
-            from_query,
-            edge_offsets,
-            edge_slot,
-            transition.numpy(),
-            total,
-            out.numpy(),
-        )
+            values, multiplicity, attention.numpy(), from_query, edge_offsets, edge_slot,
+            transition.numpy(), total, out.numpy(),
+        )  # fmt: skip
         _divide_by_query(out.numpy(), slot_offsets, total)
         ctx.save_for_backward(transition, attention, out)
         ctx.index = from_query, edge_offsets, edge_slot, slot_offsets, multiplicity, total
@@ -296,10 +282,10 @@ class _Flow(torch.autograd.Function):
 def flow_attention(
     logits: Tensor,  # edges
     attention: Tensor,  # attending-from nodes: a^t
-    from_query: np.ndarray,
-    edge_offsets: np.ndarray,
-    edge_slot: np.ndarray,
-    slot_offsets: np.ndarray,
+    from_query: Ints,
+    edge_offsets: Ints,
+    edge_slot: Ints,
+    slot_offsets: Ints,
     softmax: str,
 ) -> tuple[Tensor, Tensor]:
     """The next attention a^{t+1} = T a / ||T a|| per slot, and the transition T per edge.

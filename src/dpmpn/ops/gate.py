@@ -178,12 +178,12 @@ class Senders:
     """What attending-from nodes send, and the relations along which they do."""
 
     attention: RowPool  # one column
-    rows: np.ndarray  # senders: the row of each one's attention
+    rows: Ints  # senders: the row of each one's attention
     sent: Tensor  # senders x MessageColumns.of_sender
     relation: Tensor  # relations' rows x MessageColumns.of_relation
     gates: str  # one of GATES
 
-    def flows(self, pair_from: np.ndarray, pair_row: np.ndarray) -> np.ndarray:
+    def flows(self, pair_from: Ints, pair_row: Ints) -> Floats:
         """The attention that flows along each edge of a pair: the sender's, as far as the relation lets it."""
         flow = np.empty(len(pair_from), self.sent.detach().numpy().dtype)
         sent, relation = self.sent.detach().numpy(), self.relation.detach().numpy()
@@ -225,11 +225,11 @@ class _Gated(torch.autograd.Function):
 
 def receive(
     states: RowPool,
-    rows: np.ndarray,  # slots: the row of each one's state
+    rows: Ints,  # slots: the row of each one's state
     senders: Senders,
-    flow: np.ndarray,  # pairs: of `Senders.flows`
-    pairs: tuple[np.ndarray, np.ndarray, np.ndarray],  # edges' offsets, the sender, the relation's row
-    edge_slot: np.ndarray,
+    flow: Floats,  # pairs: of `Senders.flows`
+    pairs: tuple[Ints, Ints, Ints],  # edges' offsets, the sender, the relation's row
+    edge_slot: Ints,
 ) -> Tensor:
     """What each slot has of its in-edges: slots x ReceivedColumns.width.
 

@@ -135,8 +135,8 @@ class _Combine(torch.autograd.Function):
 
 
 def combine_leaky(
-    a: Tensor, ia: np.ndarray, b: Tensor, ib: np.ndarray, c: Tensor, ic: np.ndarray,
-    d: Tensor | RowPool | None = None, id_: np.ndarray = _NONE, scale: Tensor | None = None,
+    a: Tensor, ia: Ints, b: Tensor, ib: Ints, c: Tensor, ic: Ints,
+    d: Tensor | RowPool | None = None, id_: Ints = _NONE, scale: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """leakyReLU(a[ia] + b[ib] + c[ic] + scale * d[id]), row by row; an index of -1 contributes nothing."""
     pool = d if isinstance(d, RowPool) else None
@@ -227,10 +227,10 @@ class _Messages(torch.autograd.Function):
 
 def pass_messages(
     tables: tuple[Tensor, ...],  # three or four, rows x n_dims
-    index: tuple[np.ndarray, ...],  # for each table, the row each edge takes; -1 for none
+    index: tuple[Ints, ...],  # for each table, the row each edge takes; -1 for none
     weight: Tensor,
     bias: Tensor,
-    receiver: np.ndarray,
+    receiver: Ints,
     n_receivers: int,
 ) -> Tensor:
     """1/sqrt(N(v)) * sum over the messages to v of tanh(W leakyReLU(sum of the edge's rows) + b); zero without any."""

@@ -59,10 +59,8 @@ def scramble(half: np.uint64, key: np.uint64) -> np.uint64:
 @kernel
 def permuted(index: int, size: int, keys: Ints, left_bits: int, right_bits: int) -> np.int64:
     """The image of `index` under the permutation of 0..size-1 given by the round keys."""
-    left_mask, right_mask = (
-        (np.uint64(1) << np.uint64(left_bits)) - np.uint64(1),
-        (np.uint64(1) << np.uint64(right_bits)) - np.uint64(1),
-    )
+    left_mask = (np.uint64(1) << np.uint64(left_bits)) - np.uint64(1)
+    right_mask = (np.uint64(1) << np.uint64(right_bits)) - np.uint64(1)
     x = np.uint64(index)
     while True:
         left, right = x >> np.uint64(right_bits), x & right_mask

@@ -124,14 +124,8 @@ class _AppendUpdated(torch.autograd.Function):
         gradient = ctx.pool.gradients[ctx.rows]
         inner = torch.empty_like(change)
         _tanh_gradient(gradient.numpy(), change.numpy(), inner.numpy())
-        return (
-            token_gradient,
-            gradient[: ctx.n_states],
-            inner @ weight,
-            inner.t() @ hidden,
-            inner.sum(0),
-            None,
-        )
+        states = gradient[: ctx.n_states]
+        return token_gradient, states, inner @ weight, inner.t() @ hidden, inner.sum(0), None
 
 
 class _Read(torch.autograd.Function):
