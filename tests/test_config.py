@@ -20,8 +20,7 @@ from dpmpn.config import (
     to_dict,
     with_overrides,
 )
-from dpmpn.engine.choices import GraphFacts
-from dpmpn.engine.settings import Horizon
+from dpmpn.engine.settings import GraphFacts, Horizon
 from dpmpn.errors import ConfigError
 from dpmpn.models import MODELS
 from dpmpn.suitable_config import derived_config

@@ -10,7 +10,7 @@ from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import sorted_unique
 from dpmpn.data.leakage import joined_pairs
 from dpmpn.data.registry import find_dataset
-from dpmpn.engine.choices import Choice, GraphFacts
+from dpmpn.engine.settings import Choice, GraphFacts
 from dpmpn.models import MODELS
 
 

@@ -5,9 +5,8 @@ import torch
 from dpmpn.config import Config
 from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.train.checkpoint import load_checkpoint, save_best, save_checkpoint
-from dpmpn.train.metrics import append_line
 from dpmpn.train.optimiser import Adam
-from dpmpn.train.run_folder import RunFolder
+from dpmpn.train.run_folder import RunFolder, append_line
 
 
 def make_run(path: str) -> None:

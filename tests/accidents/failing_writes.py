@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dpmpn.errors import RunError
-from dpmpn.train.metrics import append_line
+from dpmpn.train.run_folder import append_line
 
 
 def append_long_line(path: str) -> None:

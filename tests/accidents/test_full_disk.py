@@ -10,7 +10,7 @@ import pytest
 from accident_data import SETTINGS, can_mount, outcome, weights
 from forked_cli import Ended, ForkedCli
 
-from dpmpn.train.metrics import append_line
+from dpmpn.train.run_folder import append_line
 
 
 def is_one_sentence(ended: Ended, *says: str) -> bool:

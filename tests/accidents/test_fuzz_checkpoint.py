@@ -25,9 +25,8 @@ from dpmpn.train.checkpoint import (
     save_best,
     save_checkpoint,
 )
-from dpmpn.train.metrics import append_line, read_lines, rewind_lines
 from dpmpn.train.optimiser import Adam
-from dpmpn.train.run_folder import RunFolder
+from dpmpn.train.run_folder import RunFolder, append_line, read_lines, rewind_lines
 
 STATE = LoopState(
     7, 1.5, 1.25, Validation(7, 0.5, {"coverage": 0.5, "realistic": {"mrr": 0.5}}), 1, 7, False, 2,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpmpn.evaluate.intervals import wilson
+from dpmpn.evaluate.metrics import wilson
 
 
 def test_wilson_interval() -> None:

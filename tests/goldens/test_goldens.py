@@ -19,8 +19,7 @@ import pytest
 import dpmpn
 from dpmpn.config import with_overrides
 from dpmpn.suitable_config import suitable_config
-from dpmpn.train.metrics import read_lines
-from dpmpn.train.run_folder import RunFolder
+from dpmpn.train.run_folder import RunFolder, read_lines
 from dpmpn.train.trainer import train
 
 FOLDER = Path(__file__).parent

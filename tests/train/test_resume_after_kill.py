@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from dpmpn.train.metrics import read_lines
-from dpmpn.train.run_folder import RunFolder
+from dpmpn.train.run_folder import RunFolder, read_lines
 
 SCRIPT = Path(__file__).with_name("killed_runs.py")
 

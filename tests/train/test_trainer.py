@@ -11,8 +11,7 @@ from dpmpn.engine.engine import Engine
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.train import trainer
 from dpmpn.train.batches import TrainingQueries
-from dpmpn.train.metrics import read_lines
-from dpmpn.train.run_folder import RunFolder
+from dpmpn.train.run_folder import RunFolder, read_lines
 from dpmpn.train.trainer import train
 from dpmpn.train.validation import Validator, sampled_queries, training_queries
 

@@ -256,7 +256,7 @@ class Reasoner:
         return Asker(self.engine, self.unseen)
 
     def _model_on(self, device: str) -> "Model":
-        from dpmpn.train.placing import on_device
+        from dpmpn.models import on_device
 
         if self._trained is not None:
             model, trained = self._trained

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dpmpn.complete.reliability import Reliability, reliability
-from dpmpn.evaluate.intervals import wilson
+from dpmpn.evaluate.metrics import wilson
 
 LEAST = 20  # predictions that make one step of a curve; fewer say too little
 _SHRUNK = 20  # questions of a relation that weigh as much as what is known of all relations

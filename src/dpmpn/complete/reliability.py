@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmpn.errors import DataError
-from dpmpn.evaluate.intervals import wilson
+from dpmpn.evaluate.metrics import wilson
 from dpmpn.files import write_whole
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Every metric of ranks and every way to place ties, each listed once, in the order they are shown."""
+"""Every metric of ranks and every way to place ties, each listed once, in the order shown; and how sure a share is."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,3 +32,12 @@ MAP_TITLES = {"map_over_triples": "MAP over triples", "map_over_heads": "MAP ove
 """The same of mean average precision over given candidates."""
 TIES = ("realistic", "optimistic", "pessimistic")
 """Ways to place a target among those that score the same: at the expected place, first, and last."""
+_Z = 1.959964  # the normal distribution has 95 % within so many standard deviations
+
+
+def wilson(share: np.ndarray, n: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's 95 % interval: the shares p' that a share p of n does not speak against, |p - p'| <= z √(p'(1-p')/n)."""
+    z2 = _Z**2
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    reach = _Z / (1 + z2 / n) * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return np.clip(centre - reach, 0, 1), np.clip(centre + reach, 0, 1)

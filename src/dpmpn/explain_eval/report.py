@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpmpn.ask.reasoner import Reasoner
-from dpmpn.evaluate.intervals import wilson
+from dpmpn.evaluate.metrics import wilson
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
 from dpmpn.explain_eval.evidence import KINDS
 from dpmpn.explain_eval.fidelity import CURVE, EvidenceTest, Measured, Outcome, Sample, measure_predictions

@@ -22,6 +22,7 @@ from dpmpn.engine.engine import Engine
 from dpmpn.engine.learning import Gradients, Targets
 from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.files import holding
+from dpmpn.models import initial_model
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.checkpoint import (
     LoopState,
@@ -40,10 +41,8 @@ from dpmpn.train.failed_batch import (
     no_gradients,
     save_failed_batch,
 )
-from dpmpn.train.metrics import append_line, rewind_lines, sync_lines
 from dpmpn.train.optimiser import OPTIMISERS, learning_rate_factor
-from dpmpn.train.placing import initial_model
-from dpmpn.train.run_folder import RunFolder
+from dpmpn.train.run_folder import RunFolder, append_line, rewind_lines, sync_lines
 from dpmpn.train.validation import Validator, training_queries
 
 BATCHES_PER_LINE = 10

@@ -10,8 +10,7 @@ from strong_cases import strong_config
 
 from dpmpn.data.importer import dataset_from_tuples, load_dataset
 from dpmpn.models import build_model
-from dpmpn.train.metrics import read_lines
-from dpmpn.train.run_folder import RunFolder
+from dpmpn.train.run_folder import RunFolder, read_lines
 from dpmpn.train.trainer import train
 
 TIMES = ("seconds", "cpu_seconds", "elapsed_seconds", "queries_per_s")

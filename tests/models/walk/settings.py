@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.engine.choices import Choice, GraphFacts
 from dpmpn.engine.memory import FLOAT, INTEGERS_PER_EDGE, largest_scan
-from dpmpn.engine.settings import Horizon, MemoryNeed, ModelSettings
+from dpmpn.engine.settings import Choice, GraphFacts, Horizon, MemoryNeed, ModelSettings
 from dpmpn.settings import option
 
 

@@ -17,11 +17,11 @@ from dpmpn.evaluate.evaluator import Tick, rank_queries
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import Ranks
 from dpmpn.lab.compare.embedding import EMBEDDING_MODELS, EmbeddingModel
+from dpmpn.models import initial_model
 from dpmpn.suitable_config import suitable_config
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.failed_batch import is_division_by_zero, is_finite
 from dpmpn.train.optimiser import Adam, learning_rate_factor
-from dpmpn.train.placing import initial_model
 
 
 class Contestant(Protocol):

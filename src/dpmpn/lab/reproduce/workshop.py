@@ -186,7 +186,7 @@ def _other_setting(before: Config, wanted: Config) -> str:
 
 def training_record(run: "RunFolder") -> Result:
     """What a run was trained on and what that took, from its metrics; validations are in the seconds only."""
-    from dpmpn.train.metrics import read_lines
+    from dpmpn.train.run_folder import read_lines
 
     lines = read_lines(run.metrics)
     stretches = [line for line in lines if line["kind"] == "train"]

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.engine.choices import Choice, GraphFacts
 from dpmpn.engine.memory import FLOAT, INTEGERS_PER_EDGE, attended_to, largest_scan
-from dpmpn.engine.settings import Horizon, MemoryNeed, ModelSettings
+from dpmpn.engine.settings import Choice, GraphFacts, Horizon, MemoryNeed, ModelSettings
 from dpmpn.settings import option
 
 # Relations with inverses; WN18RR has 22, FB15K-237 474, FB15K 2,690.
