@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from dpmpn.data import registry
-from dpmpn.data.fetch import fetch_dataset
 from dpmpn.data.importer import import_dataset
 from dpmpn.data.labels import read_labels
-from dpmpn.data.registry import ListedFile, Listing
+from dpmpn.data.registry import ListedFile, Listing, fetch_dataset
 from dpmpn.data.sources.formats import source_of
 
 FILES = {

@@ -19,10 +19,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data import download as download_module
 from dpmpn.data import registry
-from dpmpn.data.download import NotThere, Remote, download
-from dpmpn.data.fetch import fetch_dataset
+from dpmpn.data import web as download_module
 from dpmpn.data.importer import load_dataset
 from dpmpn.data.registry import (
     DATASETS,
@@ -31,8 +29,10 @@ from dpmpn.data.registry import (
     ListedFile,
     Listing,
     default_root,
+    fetch_dataset,
     list_datasets,
 )
+from dpmpn.data.web import NotThere, Remote, download
 from dpmpn.errors import DataError, UnknownName
 
 NAME = "UMLS"
@@ -432,7 +432,7 @@ SCRIPT = """
 import sys
 from dpmpn.data import registry
 from dpmpn.data.registry import ListedFile, Listing
-from dpmpn.data.fetch import fetch_dataset
+from dpmpn.data.registry import fetch_dataset
 files = tuple(ListedFile(name, int(size), digest) for name, size, digest in
               (line.split(",") for line in sys.argv[2:]))
 registry._table = lambda: {"UMLS": Listing(files, "none", None, "")}

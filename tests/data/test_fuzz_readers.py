@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from dpmpn.data.importer import load_dataset
 from dpmpn.data.sources import separated
-from dpmpn.data.sources.base import COLUMNS, ReadOptions
+from dpmpn.data.sources.base import COLUMNS, ReadOptions, text_chunks
 from dpmpn.data.sources.columns import SPACES
 from dpmpn.data.sources.formats import open_source
-from dpmpn.data.sources.lines import text_chunks
 from dpmpn.errors import DataError
 
 NAMES = [

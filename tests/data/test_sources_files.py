@@ -6,10 +6,9 @@ import polars as pl
 import pytest
 
 from dpmpn.data.sources import json_lines, parquet, separated
-from dpmpn.data.sources.base import LABELS, ReadOptions
+from dpmpn.data.sources.base import LABELS, LONGEST_LINE, ReadOptions, text_chunks
 from dpmpn.data.sources.formats import open_source
 from dpmpn.data.sources.json_lines import JsonLinesSource
-from dpmpn.data.sources.lines import LONGEST_LINE, text_chunks
 from dpmpn.data.sources.parquet import ParquetSource
 from dpmpn.data.sources.separated import SeparatedSource
 from dpmpn.errors import DataError

@@ -5,9 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from dpmpn.data.dataset import Dataset
+from dpmpn.data.dataset import WRONG_PER_HEAD, Dataset, read_candidates, single_relation_task
 from dpmpn.data.importer import dataset_from_tuples, load_dataset
-from dpmpn.data.tasks import WRONG_PER_HEAD, read_candidates, single_relation_task
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError, UnknownName
 

@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from dpmpn.data.sources import unpack
-from dpmpn.data.sources.lines import LONGEST_LINE, refuse_binary, text_chunks
+from dpmpn.data.sources.base import LONGEST_LINE, refuse_binary, text_chunks
 from dpmpn.data.sources.unpack import open_unpacked
 from dpmpn.errors import DataError
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import polars as pl
 
+from dpmpn.data.sources.base import LONGEST_LINE, encoding_problem, short, text_chunks
 from dpmpn.data.sources.columns import no_text
-from dpmpn.data.sources.lines import LONGEST_LINE, encoding_problem, short, text_chunks
 from dpmpn.data.sources.parquet import check_name, count_rows, table_errors, table_slices
 from dpmpn.data.sources.unpack import check_file, open_unpacked
 from dpmpn.errors import DataError

@@ -10,13 +10,14 @@ from rich.markup import escape
 
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import DASHES
-from dpmpn.data.fetch import Fetched, fetch_dataset
 from dpmpn.data.importer import load_dataset
 from dpmpn.data.registry import (
     MIRROR_VARIABLE,
     ROOT_VARIABLE,
     DatasetRow,
+    Fetched,
     default_root,
+    fetch_dataset,
     find_dataset,
     list_datasets,
 )

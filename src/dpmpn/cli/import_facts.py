@@ -106,8 +106,7 @@ def command(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="INT", help="key of the random split")] = 0,
     inductive: Annotated[
-        bool,
-        typer.Option("--inductive", help="hold out facts of entities without any training fact, too"),
+        bool, typer.Option("--inductive", help="hold out facts of entities without any training fact, too")
     ] = False,
     name: Annotated[
         str | None, typer.Option("--name", metavar="TEXT", help="of the dataset; default: of the folder")

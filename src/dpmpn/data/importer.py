@@ -14,14 +14,21 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from dpmpn.data.dataset import MANIFEST, SPLITS, Dataset, open_dataset, write_dataset
+from dpmpn.data.dataset import (
+    CANDIDATES_FILE,
+    MANIFEST,
+    SPLITS,
+    Dataset,
+    open_dataset,
+    read_candidates,
+    write_dataset,
+)
 from dpmpn.data.graph import KnowledgeGraph, first_of_each, sorted_unique
 from dpmpn.data.labels import read_labels
 from dpmpn.data.leakage import leakage
 from dpmpn.data.registry import find_dataset, known_dataset
 from dpmpn.data.sources.base import COLUMNS, TIME, ReadOptions, Source
 from dpmpn.data.sources.formats import open_sources, source_of, split_files
-from dpmpn.data.tasks import CANDIDATES_FILE, read_candidates
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError
 from dpmpn.files import whole_folder, write_json
@@ -346,11 +353,7 @@ def _nothing_read(sources: Sequence[Source]) -> str:
 
 
 def _report(
-    dataset: Dataset,
-    sources: Sources,
-    labels: pl.DataFrame | None,
-    repeated: int,
-    sentence: str,
+    dataset: Dataset, sources: Sources, labels: pl.DataFrame | None, repeated: int, sentence: str
 ) -> dict[str, Any]:
     graph = dataset.graph
     return {

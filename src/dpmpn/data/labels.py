@@ -11,10 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from dpmpn.data.sources.base import LABELS
+from dpmpn.data.sources.base import BYTE_ORDER_MARK, LABELS, encoding_problem, refuse_binary
 from dpmpn.data.sources.columns import SPACES
 from dpmpn.data.sources.layout import is_quoted
-from dpmpn.data.sources.lines import BYTE_ORDER_MARK, encoding_problem, refuse_binary
 from dpmpn.data.sources.parquet import count_rows, open_table, table_errors, table_slices
 from dpmpn.data.sources.unpack import MEGABYTE, open_unpacked
 from dpmpn.errors import DataError

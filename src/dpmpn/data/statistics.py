@@ -71,10 +71,7 @@ def _joined(triples: np.ndarray, pairs: np.ndarray, n_entities: int) -> float | 
 
 
 def _shortest_paths(
-    graph: KnowledgeGraph,
-    triples: np.ndarray,
-    progress: Callable[[int, int], object] | None,
-    max_pairs: int,
+    graph: KnowledgeGraph, triples: np.ndarray, progress: Callable[[int, int], object] | None, max_pairs: int
 ) -> dict[str, Any]:
     is_sample = len(triples) > max_pairs
     if is_sample:

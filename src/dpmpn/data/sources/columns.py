@@ -6,8 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from dpmpn.data.sources.base import COLUMNS, TIME, Account, ReadOptions, Source
-from dpmpn.data.sources.lines import short
+from dpmpn.data.sources.base import COLUMNS, TIME, Account, ReadOptions, Source, short
 from dpmpn.errors import DataError
 from dpmpn.wording import counted
 
@@ -246,12 +245,7 @@ def whole_rows(facts: pl.DataFrame, account: Account, options: ReadOptions, firs
 
 
 def refuse_rows(
-    reason: str,
-    count: int,
-    example: str,
-    account: Account,
-    options: ReadOptions,
-    advice: str = "correct it",
+    reason: str, count: int, example: str, account: Account, options: ReadOptions, advice: str = "correct it"
 ) -> None:
     """Stop at a row without one of its values, or count it and others like it."""
     if options.on_error == "stop":

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from dpmpn.data.sources.base import ReadOptions, Source
+from dpmpn.data.sources.base import ReadOptions, Source, looks_like
 from dpmpn.data.sources.columns import output_names
 from dpmpn.data.sources.frames import frame_source
 from dpmpn.data.sources.json_lines import JsonLinesSource
-from dpmpn.data.sources.lines import looks_like
 from dpmpn.data.sources.parquet import ParquetSource
 from dpmpn.data.sources.rdf import RdfSource
 from dpmpn.data.sources.separated import SeparatedSource

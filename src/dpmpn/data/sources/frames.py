@@ -19,7 +19,7 @@ from dpmpn.data.sources.columns import (
     refuse_rows,
     texts_of_values,
 )
-from dpmpn.data.sources.statements import Statements
+from dpmpn.data.sources.rdf import Statements
 from dpmpn.errors import DataError
 
 _BATCH = 100_000  # rows

@@ -8,18 +8,18 @@ from typing import Any, NoReturn
 
 import polars as pl
 
-from dpmpn.data.sources.base import ReadOptions
-from dpmpn.data.sources.columns import SPACES, find_columns, has_empty, output_names
-from dpmpn.data.sources.lines import (
+from dpmpn.data.sources.base import (
     BYTE_ORDER_MARK,
     BadLines,
     Chunk,
     FileSource,
     Problem,
+    ReadOptions,
     encoding_problem,
     short,
     text_chunks,
 )
+from dpmpn.data.sources.columns import SPACES, find_columns, has_empty, output_names
 from dpmpn.data.sources.unpack import MEGABYTE, Unpacked, open_unpacked
 from dpmpn.errors import DataError
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePath
 
-from dpmpn.data.sources.base import ReadOptions
+from dpmpn.data.sources.base import ReadOptions, short
 from dpmpn.data.sources.columns import (
     asks_for_names,
     find_columns,
@@ -16,7 +16,6 @@ from dpmpn.data.sources.columns import (
     output_names,
     positions_by_alias,
 )
-from dpmpn.data.sources.lines import short
 from dpmpn.errors import DataError
 
 WHITESPACE = " "  # as a separator: any run of white space

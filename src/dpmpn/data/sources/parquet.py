@@ -6,9 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from dpmpn.data.sources.base import ReadOptions
+from dpmpn.data.sources.base import FileSource, ReadOptions
 from dpmpn.data.sources.columns import find_columns, output_names, whole_rows
-from dpmpn.data.sources.lines import FileSource
 from dpmpn.data.sources.unpack import HARMLESS_SIZE, LARGEST_RATIO, check_file
 from dpmpn.errors import DataError
 

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import polars as pl
 
-from dpmpn.data.sources.base import Account
-from dpmpn.data.sources.columns import SPACES
-from dpmpn.data.sources.layout import WHITESPACE, Layout, find_layout
-from dpmpn.data.sources.lines import (
+from dpmpn.data.sources.base import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
+    Account,
     BadLines,
     Chunk,
     FileSource,
@@ -21,6 +19,8 @@ from dpmpn.data.sources.lines import (
     short,
     text_chunks,
 )
+from dpmpn.data.sources.columns import SPACES
+from dpmpn.data.sources.layout import WHITESPACE, Layout, find_layout
 from dpmpn.data.sources.unpack import open_unpacked
 from dpmpn.wording import counted
 

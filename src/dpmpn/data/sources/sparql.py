@@ -13,11 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from dpmpn.data.sources.base import TIME, Account, ReadOptions, Source
+from dpmpn.data.sources.base import TIME, Account, ReadOptions, Source, short
 from dpmpn.data.sources.columns import find_columns, output_names, refuse_rows
-from dpmpn.data.sources.lines import short
-from dpmpn.data.sources.rdf import pyoxigraph
-from dpmpn.data.sources.statements import Statements
+from dpmpn.data.sources.rdf import Statements, pyoxigraph
 from dpmpn.data.web import open_web, split_password, web_request
 from dpmpn.errors import DataError
 

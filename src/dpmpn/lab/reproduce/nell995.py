@@ -7,9 +7,8 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import load_preset
-from dpmpn.data.dataset import Dataset
+from dpmpn.data.dataset import Dataset, single_relation_task
 from dpmpn.data.registry import known_dataset
-from dpmpn.data.tasks import single_relation_task
 from dpmpn.evaluate.metrics import MAP_TITLES, TIES
 from dpmpn.lab.figures import mean_std, published_map, table
 from dpmpn.lab.reproduce.analysis import NOT_COMPARABLE, grouped, seeds_note
