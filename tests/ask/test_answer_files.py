@@ -107,6 +107,19 @@ def test_held_out_facts_are_marked(reasoner: Reasoner, tmp_path: Path) -> None:
     assert set(answers.select("query", "answer").iter_rows()) - left == {(1, "father6"), (2, "child7")}
 
 
+def test_columns_that_look_like_ids_are_only_kept(reasoner: Reasoner, tmp_path: Path) -> None:
+    text = "head,relation,head_id,relation_id,head_problem\nchild0,mother,5,x,none\nchild1,mother,6,y,none\n"
+    file = written(tmp_path / "q.csv", text)
+    answer_queries(reasoner, file, tmp_path / "a.parquet", top=1)
+    answers = pl.read_parquet(tmp_path / "a.parquet")
+    assert answers.select("head_id", "relation_id", "head_problem").rows() == [
+        ("5", "x", "none"),
+        ("6", "y", "none"),
+    ]
+    for head, answer in answers.select("head", "answer").iter_rows():
+        assert answer == reasoner.predict(head, "mother")[0].answer
+
+
 def test_labels_of_several_are_not_called_unknown(run: Path, tmp_path: Path) -> None:
     reasoner = Reasoner.load(run)
     graph = reasoner.dataset.graph

@@ -1,4 +1,7 @@
-"""Asks thousands of questions from a file and writes the answers to a table; a killed run goes on where it stopped."""
+"""Asks thousands of questions from a file and writes the answers to a table; a killed run goes on where it stopped.
+
+All names are looked up before the first question is asked.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -10,10 +13,11 @@ import numpy as np
 import polars as pl
 
 from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, Answers, fingerprint, paths_to
-from dpmpn.ask.parts import Parts, check_out
 from dpmpn.ask.question_files import read_queries
-from dpmpn.ask.question_names import QueryNames, look_up_names
-from dpmpn.errors import ConfigError
+from dpmpn.ask.tables import Parts, check_out
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.vocabulary import Vocabulary
+from dpmpn.errors import ConfigError, DataError, UnknownName
 from dpmpn.files import sha256_of
 from dpmpn.wording import DIGITS, six_digits
 
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 PART = 1024  # questions whose answers are written together: what a kill may cost
 _VERSION = 3  # of what a part holds
 _NO_ANSWERS = "no answers"
+_SKIP = "leave such questions out with --skip-unknown"
 _WHY = pl.List(pl.Struct({"facts": pl.List(pl.List(pl.String)), "share": pl.Float64}))
 
 Tick = Callable[[int, int], None]
@@ -164,7 +169,7 @@ def _rounded(values: np.ndarray) -> pl.Series:
 
 
 def _answer_rest(
-    parts: Parts, answerer: Answerer, queries: Path, names: QueryNames, progress: Tick | None
+    parts: Parts, answerer: Answerer, queries: Path, names: "QueryNames", progress: Tick | None
 ) -> None:
     """Answer the questions whose part is not there yet."""
     for index, frame in enumerate(read_queries(queries, PART)):
@@ -176,20 +181,21 @@ def _answer_rest(
                 progress(before + asked, names.rows)
 
         tick(0)
-        parts.write(index, _answered(answerer, names.with_ids(frame), tick))
+        parts.write(index, _answered(answerer, frame, names.ids(frame), tick))
         tick(len(frame))
 
 
-def _answered(answerer: Answerer, questions: pl.DataFrame, tick: Callable[[int], None]) -> pl.DataFrame:
+def _answered(
+    answerer: Answerer, questions: pl.DataFrame, ids: pl.DataFrame, tick: Callable[[int], None]
+) -> pl.DataFrame:
     """The questions with their answers; one without has a row of its own."""
-    asked = questions.filter(pl.col("problem").is_null())
-    heads, relations = (asked[column].to_numpy().astype(np.int64) for column in ("head_id", "relation_id"))
-    answers = answerer.answer(heads, relations, tick)
+    asked = ids.filter(pl.col("problem").is_null())
+    answers = answerer.answer(asked["head_id"].to_numpy(), asked["relation_id"].to_numpy(), tick)
     answers = answers.with_columns(query=asked["query"].gather(answers["position"])).drop("position")
     joined = questions.join(answers, on="query", how="left", maintain_order="left_right")
+    joined = joined.join(ids.select("query", "problem"), on="query", how="left", maintain_order="left")
     nothing = pl.col("rank").is_null() & pl.col("problem").is_null()
-    problem = pl.when(nothing).then(pl.lit(_NO_ANSWERS)).otherwise("problem").alias("problem")
-    return joined.drop("head_id", "relation_id", "problem").with_columns(joined.select(problem).to_series())
+    return joined.with_columns(problem=pl.when(nothing).then(pl.lit(_NO_ANSWERS)).otherwise("problem"))
 
 
 class _Counts:
@@ -205,3 +211,94 @@ class _Counts:
             self.without_answers += without
             self.unknown += len(frame) - frame["problem"].null_count() - without
             yield frame
+
+
+@dataclass(frozen=True, eq=False)
+class QueryNames:
+    """The names in a file of questions with their ids, and how many rows it has."""
+
+    heads: pl.DataFrame  # head, head_id, head_problem
+    relations: pl.DataFrame  # relation, inverse, relation_id, relation_problem
+    rows: int
+
+    def ids(self, queries: pl.DataFrame) -> pl.DataFrame:
+        """The head_id, relation_id and problem of each query; the problem is null where both are known."""
+        found = queries.select("query", "head", "relation", "inverse")
+        found = found.join(self.heads, on="head", how="left", maintain_order="left")
+        found = found.join(self.relations, on=["relation", "inverse"], how="left", maintain_order="left")
+        problem = pl.coalesce("head_problem", "relation_problem").alias("problem")
+        return found.select("query", "head_id", "relation_id", problem)
+
+
+def look_up_names(path: Path, graph: KnowledgeGraph, skip_unknown: bool) -> QueryNames:
+    """Find every name of a file; one that does not exist is an error, unless such questions are to be skipped."""
+    heads, relations, rows = pl.DataFrame(), pl.DataFrame(), 0
+    for queries in read_queries(path):
+        heads = _first_rows([heads, queries], "head")
+        relations = _first_rows([relations, queries], "relation", "inverse")
+        rows += len(queries)
+    forward_ids = _ids(graph.relation_names, relations["relation"])
+    relation_ids = [
+        int(graph.inverse[id]) if inverse and id is not None else id  # -1 where there is no inverse to ask
+        for id, inverse in zip(forward_ids, relations["inverse"], strict=True)
+    ]
+    where = None if skip_unknown else path
+    return QueryNames(
+        _resolved(heads, _ids(graph.entities, heads["head"]), graph.entities, "entity", where),
+        _resolved(relations, relation_ids, graph.relation_names, "relation", where, graph.n_forward),
+        rows,
+    )
+
+
+def _first_rows(frames: list[pl.DataFrame], *columns: str) -> pl.DataFrame:
+    """The different names, each with the first row that has it."""
+    chosen = [frame.select(*columns, "query") for frame in frames if len(frame)]
+    return pl.concat(chosen).unique(columns, keep="first", maintain_order=True)
+
+
+def _ids(vocabulary: Vocabulary, texts: pl.Series) -> list[int | None]:
+    """Id of each name or label; None where there is none, or several."""
+    ids = zip(vocabulary.ids(texts).tolist(), texts.to_list(), strict=True)
+    found = [id if id >= 0 else vocabulary.find(text) for id, text in ids]
+    return [id if id >= 0 else None for id in found]
+
+
+def _resolved(
+    names: pl.DataFrame,  # the name is in the first column, the first row that has it in the last
+    ids: list[int | None],
+    vocabulary: Vocabulary,
+    kind: str,
+    refused_in: Path | None,
+    suggested: int | None = None,
+) -> pl.DataFrame:
+    """The names with their ids and what is wrong with them; the first wrong one is refused, if any is to be."""
+    column = names.columns[0]
+    problems = [_problem(vocabulary, kind, *row) for row in zip(names[column], ids, strict=True)]
+    wrong = [row for row, problem in zip(names.iter_rows(), problems, strict=True) if problem]
+    if wrong and refused_in is not None:
+        name, *_, row = min(wrong, key=lambda row: int(row[-1]))
+        raise _refusal(vocabulary, kind, name, f"{refused_in}, row {row:,}", suggested)
+    return names.drop("query").with_columns(
+        pl.Series(f"{column}_id", ids, pl.Int64), pl.Series(f"{column}_problem", problems, pl.String)
+    )
+
+
+def _problem(vocabulary: Vocabulary, kind: str, name: str, id: int | None) -> str | None:
+    """Why a question with this name cannot be asked, None where it can."""
+    if id is None:
+        several = vocabulary.is_ambiguous(name)
+        return f"'{name}' is the label of several" if several else f"unknown {kind} '{name}'"
+    return f"relation '{name}' has no inverse" if id < 0 else None
+
+
+def _refusal(vocabulary: Vocabulary, kind: str, name: str, where: str, suggested: int | None) -> DataError:
+    """The error that says why a name cannot be asked, with those that are like it."""
+    try:
+        vocabulary.id(name, kind, suggested)
+    except UnknownName as error:
+        return UnknownName(kind, name, error.near, f"{where}; correct it, or {_SKIP}")
+    except DataError as error:
+        return DataError(f"{where}: {error}, or {_SKIP}")
+    return DataError(
+        f"{where}: relation '{name}' has no inverse in this graph, so its head cannot be asked; correct it, or {_SKIP}"
+    )

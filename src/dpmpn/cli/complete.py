@@ -91,7 +91,7 @@ def command(
     Probabilities are measured on the validation facts: they say how often answers like this one were right there.
     """
     output = Output(json)
-    from dpmpn.ask.parts import check_out
+    from dpmpn.ask.tables import check_out
     from dpmpn.complete.completer import checked_request, complete
     from dpmpn.complete.measure import SAMPLE, calibration_of
     from dpmpn.complete.questions import Asking

@@ -10,9 +10,8 @@ from pathlib import Path
 import polars as pl
 
 from dpmpn.ask.core import fingerprint
-from dpmpn.ask.parts import Parts
 from dpmpn.ask.reasoner import Reasoner
-from dpmpn.ask.tables import table_format
+from dpmpn.ask.tables import Parts, table_format
 from dpmpn.complete.calibration import Calibration
 from dpmpn.complete.facts import FACT, FACTS, Finder, as_text, best_facts, described, facts_of
 from dpmpn.complete.measure import calibration_of, digest_of
