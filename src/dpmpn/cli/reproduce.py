@@ -90,8 +90,8 @@ def command(
 
     Trained before: dpmpn reproduce subgraphs --runs exhibits/nell995 --out exhibits/subgraphs
     """
-    from dpmpn.lab.reproduce.exhibit import Request
     from dpmpn.lab.reproduce.making import EXHIBITS, exhibit_named, make
+    from dpmpn.lab.reproduce.settings import Request
     from dpmpn.lab.reproduce.workshop import Watch
 
     output = Output(json)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpmpn.lab.reproduce.exhibit import Exhibit, Request
+from dpmpn.lab.reproduce.exhibit import Exhibit
 from dpmpn.lab.reproduce.making import make
+from dpmpn.lab.reproduce.settings import Request
 from dpmpn.lab.reproduce.workshop import Watch
 
 

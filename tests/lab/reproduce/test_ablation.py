@@ -9,9 +9,8 @@ from made_analysis import Made, scored
 from dpmpn.config import Config, with_overrides
 from dpmpn.errors import ConfigError
 from dpmpn.lab.reproduce.ablation import ABLATION, CHANGES, chosen
-from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.making import make
-from dpmpn.lab.reproduce.settings import config_for, dataset_named
+from dpmpn.lab.reproduce.settings import Request, config_for, dataset_named
 from dpmpn.lab.reproduce.workshop import Watch
 from dpmpn.train.run_folder import RunFolder
 

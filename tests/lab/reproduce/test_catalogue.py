@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dpmpn.errors import ConfigError
-from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.making import EXHIBITS
+from dpmpn.lab.reproduce.settings import Request
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.settings import Horizon, RunConfig
-from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.expansion import (
     SAMPLING,
     Neighbours,
@@ -23,6 +22,7 @@ from dpmpn.lab.reproduce.expansion import (
     traced_steps,
 )
 from dpmpn.lab.reproduce.growth import GROWTH, broken
+from dpmpn.lab.reproduce.settings import Request
 from dpmpn.lab.reproduce.workshop import Workshop
 from dpmpn.models import build_model
 from dpmpn.models.paper.settings import PaperSettings

@@ -3,8 +3,8 @@
 import pytest
 from made_analysis import Made, files_of, made, scored
 
-from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.figure_4 import IGNN
+from dpmpn.lab.reproduce.settings import Request
 from dpmpn.train.run_folder import RunFolder
 
 

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 
 from dpmpn.errors import ConfigError, RunError, Stopped
 from dpmpn.lab.figures import new_figure
-from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, Request, Result
+from dpmpn.lab.reproduce.exhibit import Exhibit, Piece
 from dpmpn.lab.reproduce.making import make
-from dpmpn.lab.reproduce.workshop import Watch
+from dpmpn.lab.reproduce.settings import Request
+from dpmpn.lab.reproduce.workshop import Result, Watch
 
 
 class Counted(Exhibit):

@@ -9,9 +9,9 @@ from made_analysis import Made, files_of, made
 
 from dpmpn.errors import DataError
 from dpmpn.lab.reproduce.attention_flow import ATTENTION_FLOW
-from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.making import make
 from dpmpn.lab.reproduce.nell995 import NELL995, QUICK_TASKS, TASKS, shortfall, task_run
+from dpmpn.lab.reproduce.settings import Request
 from dpmpn.lab.reproduce.subgraphs import SUBGRAPHS
 from dpmpn.lab.reproduce.workshop import Watch, Workshop
 

@@ -10,10 +10,9 @@ from made_analysis import Made, files_of, made
 from dpmpn.config import Config
 from dpmpn.data.importer import load_dataset
 from dpmpn.errors import ConfigError, DataError
-from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.making import make
 from dpmpn.lab.reproduce.scores import SCORES, train_and_ask
-from dpmpn.lab.reproduce.settings import dataset_named
+from dpmpn.lab.reproduce.settings import Request, dataset_named
 from dpmpn.lab.reproduce.workshop import Watch
 
 EXHIBITS = {exhibit.name: exhibit for exhibit in SCORES}

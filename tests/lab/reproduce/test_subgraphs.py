@@ -7,8 +7,8 @@ from made_analysis import Made, files_of, made
 
 import dpmpn
 from dpmpn.explain.paths import named_fact
-from dpmpn.lab.reproduce.exhibit import Request
 from dpmpn.lab.reproduce.nell995 import QUICK_TASKS, TASKS
+from dpmpn.lab.reproduce.settings import Request
 from dpmpn.lab.reproduce.subgraphs import SUBGRAPHS, edges_of, fact_of, paper_subgraph
 
 

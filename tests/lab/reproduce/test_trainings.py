@@ -6,9 +6,9 @@ import pytest
 
 from dpmpn.config import Config
 from dpmpn.lab.bench import Stretch
-from dpmpn.lab.reproduce.analysis import length_note
-from dpmpn.lab.reproduce.exhibit import Request
+from dpmpn.lab.reproduce.exhibit import length_note
 from dpmpn.lab.reproduce.settings import (
+    Request,
     config_for,
     dataset_named,
     filled,

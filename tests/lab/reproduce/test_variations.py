@@ -9,8 +9,7 @@ from dpmpn.config import load_preset
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.settings import Horizon
 from dpmpn.errors import Stopped
-from dpmpn.lab.reproduce.exhibit import Request
-from dpmpn.lab.reproduce.settings import config_for, dataset_named
+from dpmpn.lab.reproduce.settings import Request, config_for, dataset_named
 from dpmpn.lab.reproduce.variations import (
     HORIZONS,
     VARIED,

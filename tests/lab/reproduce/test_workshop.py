@@ -8,8 +8,7 @@ import pytest
 
 from dpmpn.config import Config
 from dpmpn.errors import RunError
-from dpmpn.lab.reproduce.exhibit import Request
-from dpmpn.lab.reproduce.settings import config_for, dataset_named, training_seconds
+from dpmpn.lab.reproduce.settings import Request, config_for, dataset_named, training_seconds
 from dpmpn.lab.reproduce.workshop import Workshop
 
 QUICK = Request(quick=True, threads=1)

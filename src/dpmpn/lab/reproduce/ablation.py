@@ -4,24 +4,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from statistics import mean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpmpn.config import AskingConfig, Config, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.lab.figures import mean_std, table
-from dpmpn.lab.reproduce.analysis import length_note, run_label, seeds_note
-from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, Request, Result, row_of
+from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, length_note, row_of, run_label, seeds_note
 from dpmpn.lab.reproduce.settings import (
     BOTH_DATASETS,
+    Request,
     config_for,
     planned_seconds,
     setting,
     training_seconds,
 )
 from dpmpn.lab.reproduce.strong import model_label
-
-if TYPE_CHECKING:
-    from dpmpn.lab.reproduce.workshop import Workshop
+from dpmpn.lab.reproduce.workshop import Result, Workshop
 
 WHOLE = "whole"
 _N1, _ASK_N1 = "max_attending_from_per_step", "ask_attending_from_per_step"
@@ -273,7 +271,7 @@ def _train_and_ask(
     asked: Config,
     settings: dict[str, Any],
     change: Change,
-    workshop: "Workshop",
+    workshop: Workshop,
 ) -> Result:
     run, length = workshop.trained_in_time(_run_of(dataset, config.run.seed, change), dataset, config)
     return {

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmpn.lab.figures import COLOURS, MARKERS, new_figure, table
-from dpmpn.lab.reproduce.analysis import grouped, legend_below
-from dpmpn.lab.reproduce.exhibit import Request, Result
+from dpmpn.lab.reproduce.exhibit import grouped, legend_below
 from dpmpn.lab.reproduce.nell995 import TEST_FACTS, TaskExhibit, facts_counted, task_run, tasks_note
-from dpmpn.lab.reproduce.workshop import training_record
+from dpmpn.lab.reproduce.settings import Request
+from dpmpn.lab.reproduce.workshop import Result, Workshop, training_record
 from dpmpn.wording import counted, percentage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dpmpn.engine.trace import ReasoningTrace
-    from dpmpn.lab.reproduce.workshop import Workshop
 
 Means = Mapping[str, Mapping[str, list[float]]]
 """Of each task and measure, the mean over all questions and seeds after each step."""
@@ -86,7 +85,7 @@ class AttentionFlow(TaskExhibit):
     )
     n_questions = TEST_FACTS
 
-    def work(self, request: Request, task: str, seed: int, workshop: "Workshop") -> Result:
+    def work(self, request: Request, task: str, seed: int, workshop: Workshop) -> Result:
         """Ask the test questions and average over them."""
         run, dataset = task_run(workshop, request, task, seed)
         queries = dataset.queries("test")

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from dpmpn.data.registry import known_dataset
 from dpmpn.lab.figures import table
-from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, Request, Result
-from dpmpn.lab.reproduce.settings import QUICK_DATASET, SCALE_DATASET, dataset_named
-from dpmpn.lab.reproduce.workshop import Workshop
+from dpmpn.lab.reproduce.exhibit import Exhibit, Piece
+from dpmpn.lab.reproduce.settings import QUICK_DATASET, SCALE_DATASET, Request, dataset_named
+from dpmpn.lab.reproduce.workshop import Result, Workshop
 from dpmpn.wording import listed, percentage
 
 

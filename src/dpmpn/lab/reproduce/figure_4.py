@@ -9,25 +9,28 @@ from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
 from dpmpn.errors import ConfigError
 from dpmpn.lab.figures import COLOURS, new_figure, table
-from dpmpn.lab.reproduce.analysis import (
+from dpmpn.lab.reproduce.exhibit import (
+    METRICS,
+    Exhibit,
+    Piece,
     draw_scores,
     grouped,
     horizon_note,
     legend_below,
     run_label,
     score_cells,
+    scores_of,
     seeds_note,
     spread_of,
     training_note,
 )
-from dpmpn.lab.reproduce.exhibit import METRICS, Exhibit, Piece, Request, Result, scores_of
-from dpmpn.lab.reproduce.settings import BOTH_DATASETS, config_for, piece_seconds, training_seconds
+from dpmpn.lab.reproduce.settings import BOTH_DATASETS, Request, config_for, piece_seconds, training_seconds
+from dpmpn.lab.reproduce.workshop import Result, Workshop
 from dpmpn.wording import listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dpmpn.lab.reproduce.workshop import Workshop
 
 _SNAPSHOTS = (0.3, 0.5, 0.7, 1.0, 2.0, 3.0)  # epochs, as in the paper
 _QUICK_SNAPSHOTS = (0.1, 0.2, 0.3)
@@ -108,7 +111,7 @@ class Convergence(Exhibit):
         return figure
 
 
-def _snapshot(dataset: Dataset, config: Config, epochs: float, queries: int, workshop: "Workshop") -> Result:
+def _snapshot(dataset: Dataset, config: Config, epochs: float, queries: int, workshop: Workshop) -> Result:
     """Train the run of a seed until a snapshot and measure its weights as they are then."""
     run = workshop.trained(run_label(dataset, config.run.seed), dataset, config, max_queries=queries)
     return {
@@ -198,7 +201,7 @@ class Ignn(Exhibit):
         return figure
 
 
-def _with_or_without(dataset: Dataset, config: Config, form: str, workshop: "Workshop") -> Result:
+def _with_or_without(dataset: Dataset, config: Config, form: str, workshop: Workshop) -> Result:
     label = run_label(dataset, config.run.seed, "without-ignn" if form == "without" else "")
     run = workshop.trained(label, dataset, config)
     return {

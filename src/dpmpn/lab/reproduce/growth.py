@@ -6,8 +6,9 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from dpmpn.lab.figures import COLOURS, MARKERS, new_figure, table
-from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, Request, Result
-from dpmpn.lab.reproduce.settings import LIMITS, training_seconds
+from dpmpn.lab.reproduce.exhibit import Exhibit, Piece
+from dpmpn.lab.reproduce.settings import LIMITS, Request, training_seconds
+from dpmpn.lab.reproduce.workshop import Result
 from dpmpn.wording import counted, listed, percentage
 
 if TYPE_CHECKING:

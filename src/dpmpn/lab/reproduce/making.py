@@ -19,16 +19,17 @@ from dpmpn.lab.figures import check_plotting, csv_text, save_plot
 from dpmpn.lab.reproduce.ablation import ABLATION
 from dpmpn.lab.reproduce.attention_flow import ATTENTION_FLOW
 from dpmpn.lab.reproduce.datasets import DATASETS
-from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece, Request, Result
+from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece
 from dpmpn.lab.reproduce.figure_4 import CONVERGENCE, IGNN
 from dpmpn.lab.reproduce.growth import GROWTH
 from dpmpn.lab.reproduce.nell995 import NELL995
 from dpmpn.lab.reproduce.scores import SCORES
+from dpmpn.lab.reproduce.settings import Request
 from dpmpn.lab.reproduce.strong import STRONG, UNSEEN
 from dpmpn.lab.reproduce.subgraphs import SUBGRAPHS
 from dpmpn.lab.reproduce.time_cost import TIME_COST
 from dpmpn.lab.reproduce.variations import HORIZONS
-from dpmpn.lab.reproduce.workshop import RUNS, Watch, Workshop
+from dpmpn.lab.reproduce.workshop import RUNS, Result, Watch, Workshop
 from dpmpn.provenance import machine, versions
 from dpmpn.wording import about, listed
 
@@ -38,19 +39,8 @@ _AGAIN = "remove it, and the same command makes it again"
 EXHIBITS: dict[str, Exhibit] = {
     exhibit.name: exhibit
     for exhibit in (
-        *(
-            DATASETS,
-            *SCORES,
-            NELL995,
-            CONVERGENCE,
-            IGNN,
-            HORIZONS,
-            TIME_COST,
-            ATTENTION_FLOW,
-            SUBGRAPHS,
-            GROWTH,
-        ),
-        *(STRONG, ABLATION, UNSEEN),
+        *(DATASETS, *SCORES, NELL995, CONVERGENCE, IGNN, HORIZONS, TIME_COST, ATTENTION_FLOW, SUBGRAPHS),
+        *(GROWTH, STRONG, ABLATION, UNSEEN),
     )
 }
 """In the order of the paper; then those that go beyond it."""
@@ -164,15 +154,13 @@ def _write(
         folder / f"{name}.csv", csv_text(shown.rows[0] if shown.rows else [], map(dict.values, shown.rows))
     )
     files = [folder / f"{name}.md"]
-    pictures = []
-    for stem, figure in shown.figures.items():
-        files += save_plot(figure, folder / stem)
-        pictures.append(f"![{exhibit.title}]({stem}.svg)\n")
+    if shown.figure is not None:
+        files += save_plot(shown.figure, folder / name)
     commands = listed([f"`{command}`" for command in _commands(read_json(folder / MANIFEST, _AGAIN))])
     parts = [
         f"# {exhibit.title}\n",
         f"{exhibit.place_of(request)}. {'The paper: ' * exhibit.in_paper}{exhibit.claim}\n",
-        *pictures,
+        *([] if shown.figure is None else [f"![{exhibit.title}]({name}.svg)\n"]),
         shown.text.rstrip() + "\n",
         f"Made by {commands}{', the quick form on the bundled graph' * request.quick}."
         f"{_makers_note(results.values())}\n",

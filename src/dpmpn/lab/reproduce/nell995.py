@@ -11,13 +11,12 @@ from dpmpn.data.dataset import Dataset, single_relation_task
 from dpmpn.data.registry import known_dataset
 from dpmpn.evaluate.metrics import MAP_TITLES, TIES
 from dpmpn.lab.figures import mean_std, published_map, table
-from dpmpn.lab.reproduce.analysis import NOT_COMPARABLE, grouped, seeds_note
-from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, Request, Result, row_of
-from dpmpn.lab.reproduce.settings import QUICK_DATASET, config_for, dataset_named, training_seconds
+from dpmpn.lab.reproduce.exhibit import NOT_COMPARABLE, Exhibit, Piece, grouped, row_of, seeds_note
+from dpmpn.lab.reproduce.settings import QUICK_DATASET, Request, config_for, dataset_named, training_seconds
+from dpmpn.lab.reproduce.workshop import Result, Workshop
 from dpmpn.wording import listed, percentage
 
 if TYPE_CHECKING:
-    from dpmpn.lab.reproduce.workshop import Workshop
     from dpmpn.train.run_folder import RunFolder
 
 TASKS = (
@@ -53,7 +52,7 @@ def task_dataset(task: str) -> Dataset:
     return dataset_named(f"NELL-995/{task}")
 
 
-def task_run(workshop: "Workshop", request: Request, task: str, seed: int) -> "tuple[RunFolder, Dataset]":
+def task_run(workshop: Workshop, request: Request, task: str, seed: int) -> "tuple[RunFolder, Dataset]":
     """The trained run of a task, and its dataset."""
     dataset = task_dataset(task)
     settings: dict[str, Any] = {}
@@ -108,7 +107,7 @@ class TaskExhibit(Exhibit):
     seed_by_seed = False  # or task by task
 
     @abstractmethod
-    def work(self, request: Request, task: str, seed: int, workshop: "Workshop") -> Result:
+    def work(self, request: Request, task: str, seed: int, workshop: Workshop) -> Result:
         """What is asked of the model of a task."""
 
     def pieces(self, request: Request) -> list[Piece]:
@@ -148,7 +147,7 @@ class Nell995(TaskExhibit):
     seed_by_seed = True
     fields = ("queries", "epochs", "training_seconds", "cpu_seconds")
 
-    def work(self, request: Request, task: str, seed: int, workshop: "Workshop") -> Result:
+    def work(self, request: Request, task: str, seed: int, workshop: Workshop) -> Result:
         """Ask all test questions."""
         run, dataset = task_run(workshop, request, task, seed)
         return {

@@ -2,18 +2,31 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpmpn.config import Config, load_preset, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.lab.figures import PublishedRow, published_rows, table
-from dpmpn.lab.reproduce.analysis import mean_of, score_cells, seeds_note, training_note
-from dpmpn.lab.reproduce.exhibit import METRICS, Exhibit, Piece, Request, Result, row_of
-from dpmpn.lab.reproduce.settings import LIMITS, QUICK_DATASET, SCALE_DATASET, config_for, training_seconds
+from dpmpn.lab.reproduce.exhibit import (
+    METRICS,
+    Exhibit,
+    Piece,
+    mean_of,
+    row_of,
+    score_cells,
+    seeds_note,
+    training_note,
+)
+from dpmpn.lab.reproduce.settings import (
+    LIMITS,
+    QUICK_DATASET,
+    SCALE_DATASET,
+    Request,
+    config_for,
+    training_seconds,
+)
+from dpmpn.lab.reproduce.workshop import Result, Workshop
 from dpmpn.wording import percentage
-
-if TYPE_CHECKING:
-    from dpmpn.lab.reproduce.workshop import Workshop
 
 _NOT_COMPARABLE = (
     f"**{SCALE_DATASET} is not YAGO3-10**: it has a quarter of the training facts, and entities are tested that have "
@@ -96,7 +109,7 @@ class Scores(Exhibit):
         ]
 
 
-def train_and_ask(label: str, dataset: Dataset, config: Config, workshop: "Workshop") -> Result:
+def train_and_ask(label: str, dataset: Dataset, config: Config, workshop: Workshop) -> Result:
     """Train a run; ask its best weights with the horizon chosen on validation, and with that of the training."""
     run = workshop.trained(label, dataset, config)
     as_trained = None

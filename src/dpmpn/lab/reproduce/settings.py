@@ -1,20 +1,20 @@
-"""Which dataset, settings and length a training of an exhibit has: the paper's, or small ones where it must be quick.
+"""What a user asks of an exhibit, and the dataset, settings and length that its trainings have for it.
 
 Some trainings have to take the same time. How many queries fit into the minutes of a request is foreseen from a trial:
 a learning rate that falls must know the end of its run before it comes, and a run that ends long before its minutes are
 over would not be compared with one that uses them.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from dpmpn.config import Config, to_dict, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.importer import load_dataset
+from dpmpn.errors import ConfigError
 from dpmpn.suitable_config import suitable_config
-
-if TYPE_CHECKING:
-    from dpmpn.lab.reproduce.exhibit import Request
 
 QUICK_DATASET = "countries"
 SCALE_DATASET = "YAGO3-10-quarter"
@@ -48,6 +48,44 @@ _ASKING_SPEED = 1.5  # times as many queries a second as training, at a wider ho
 _SPARE = 0.02  # of the time, for what a trial does not see
 
 
+@dataclass(frozen=True)
+class Request:
+    """What a user asked of an exhibit."""
+
+    seeds: tuple[int, ...] = (0,)
+    quick: bool = False  # on the bundled graph, in a minute
+    dataset: str | None = None  # where an analysis can be made on another one
+    epochs: float | None = None  # of each training; None = as the paper
+    max_minutes: float | None = None  # of each training
+    threads: int = 0  # 0 = all cores
+    runs: Path | None = None  # folder of another exhibit, whose trained models are used instead of new ones
+    only: tuple[str, ...] = ()  # parts of an exhibit that has such; none named = all
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
+            raise ConfigError(f"'--seeds' must be different numbers from 0 on, not {list(self.seeds)}")
+        for name, value in (("--epochs", self.epochs), ("--max-minutes", self.max_minutes)):
+            if value is not None and not value > 0:
+                raise ConfigError(f"'{name}' must be above 0, not {value:g}")
+        if self.runs is not None and (self.epochs is not None or self.max_minutes is not None):
+            raise ConfigError("'--runs' uses models as they are; leave out --epochs and --max-minutes")
+
+    @property
+    def fills_minutes(self) -> bool:
+        """Whether trainings that are planned last as long as `--max-minutes` says, whatever their presets say."""
+        return self.max_minutes is not None and self.epochs is None and self.runs is None
+
+    def as_dict(self) -> dict[str, Any]:
+        """All but the seeds and parts: results of others can stand side by side."""
+        return {
+            "quick": self.quick,
+            "dataset": self.dataset,
+            "epochs": self.epochs,
+            "max_minutes": self.max_minutes,
+            "runs": None if self.runs is None else str(self.runs),
+        }
+
+
 @lru_cache(maxsize=2)  # exhibits go through their datasets one after the other
 def dataset_named(name: str) -> Dataset:
     """A dataset, read once however many pieces ask for it."""
@@ -55,7 +93,7 @@ def dataset_named(name: str) -> Dataset:
 
 
 def config_for(
-    request: "Request", dataset: Dataset, seed: int, *, model: str = "paper", **settings: Any
+    request: Request, dataset: Dataset, seed: int, *, model: str = "paper", **settings: Any
 ) -> Config:
     """The settings of a dataset with those of the request and of an exhibit; quick ones are far smaller.
 
@@ -93,7 +131,7 @@ def queries_of_an_epoch(dataset: Dataset, config: Config) -> int:
     return len(TrainingQueries(dataset.graph, training_queries(dataset, config), config))
 
 
-def training_seconds(request: "Request", dataset_name: str, n_queries: float, n_asked: int = 0) -> float:
+def training_seconds(request: Request, dataset_name: str, n_queries: float, n_asked: int = 0) -> float:
     """About what training on so many queries and asking `n_asked` takes on two cores."""
     rate = _RATES.get(dataset_name, _NELL_RATE)
     training = n_queries / rate
@@ -104,13 +142,13 @@ def training_seconds(request: "Request", dataset_name: str, n_queries: float, n_
     return training + n_asked / (_EVALUATION_SPEED * rate)
 
 
-def piece_seconds(request: "Request", dataset: Dataset, config: Config, n_asked: int) -> float:
+def piece_seconds(request: Request, dataset: Dataset, config: Config, n_asked: int) -> float:
     """About what a training and asking so many questions takes on two cores."""
     n_queries = config.training.n_epochs * len(dataset.queries("train"))
     return training_seconds(request, dataset.name, n_queries, n_asked)
 
 
-def planned_seconds(request: "Request", dataset: Dataset, config: Config, n_asked: int) -> float:
+def planned_seconds(request: Request, dataset: Dataset, config: Config, n_asked: int) -> float:
     """The same of a training that fills the minutes of the request, where it names some."""
     if request.fills_minutes:
         return 60 * (request.max_minutes or 0) + training_seconds(request, dataset.name, 0, n_asked)

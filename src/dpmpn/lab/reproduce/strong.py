@@ -9,20 +9,29 @@ from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
 from dpmpn.evaluate.metrics import TITLES
 from dpmpn.lab.figures import mean_std, published_rows, table
-from dpmpn.lab.reproduce.analysis import length_note, mean_of, run_label, score_cells, seeds_note
-from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, Request, Result, row_of
+from dpmpn.lab.reproduce.exhibit import (
+    Exhibit,
+    Piece,
+    length_note,
+    mean_of,
+    row_of,
+    run_label,
+    score_cells,
+    seeds_note,
+)
 from dpmpn.lab.reproduce.settings import (
     BOTH_DATASETS,
     QUICK_DATASET,
+    Request,
     config_for,
     dataset_named,
     planned_seconds,
 )
+from dpmpn.lab.reproduce.workshop import Result, Workshop
 from dpmpn.wording import listed, percentage
 
 if TYPE_CHECKING:
     from dpmpn.data.inductive import InductiveSplit
-    from dpmpn.lab.reproduce.workshop import Workshop
 
 MODEL_TITLES = {"paper": "the paper's model", "strong": "the stronger model"}
 _TIES_AGAINST = ("NBFNet", "ComplEx-N3")  # systems that place the answer behind all that tie with it
@@ -107,7 +116,7 @@ class Strong(Exhibit):
         return paragraphs
 
 
-def _trained(dataset: Dataset, config: Config, model: str, workshop: "Workshop") -> Result:
+def _trained(dataset: Dataset, config: Config, model: str, workshop: Workshop) -> Result:
     label = model_label(dataset, config.run.seed, model)
     run, length = workshop.trained_in_time(label, dataset, config)
     return {
@@ -236,7 +245,7 @@ def _parted(name: str) -> "InductiveSplit":
     return inductive_split(dataset_named(name))
 
 
-def _asked_on_both(dataset: Dataset, config: Config, workshop: "Workshop") -> Result:
+def _asked_on_both(dataset: Dataset, config: Config, workshop: Workshop) -> Result:
     from dpmpn.data.inductive import with_relations_of
 
     parted = _parted(dataset.name)

@@ -11,16 +11,16 @@ from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import INVERSE_SUFFIX
 from dpmpn.errors import ConfigError
 from dpmpn.lab.figures import table
-from dpmpn.lab.reproduce.exhibit import Request, Result, row_of
+from dpmpn.lab.reproduce.exhibit import row_of
 from dpmpn.lab.reproduce.nell995 import TaskExhibit, facts_counted, task_run, tasks_note
-from dpmpn.lab.reproduce.workshop import training_record
+from dpmpn.lab.reproduce.settings import Request
+from dpmpn.lab.reproduce.workshop import Result, Workshop, training_record
 from dpmpn.wording import counted, percentage, probability_shown
 
 if TYPE_CHECKING:
     from dpmpn.ask.results import QueryResult
     from dpmpn.data.graph import KnowledgeGraph
     from dpmpn.explain.subgraph import Subgraph
-    from dpmpn.lab.reproduce.workshop import Workshop
     from dpmpn.render.explanation import Explanation
 
 Edge = tuple[str, str, str]  # head, relation and tail as the graph names them, inverse relations included
@@ -89,7 +89,7 @@ class Subgraphs(TaskExhibit):
         *("paper_edges", "paper_edges_in_full", "paper_edges_in_pruned"),
     )
 
-    def work(self, request: Request, task: str, seed: int, workshop: "Workshop") -> Result:
+    def work(self, request: Request, task: str, seed: int, workshop: Workshop) -> Result:
         """Ask the question, draw both subgraphs and compare their edges with the paper's."""
         from dpmpn.ask.reasoner import Reasoner
 
@@ -163,7 +163,7 @@ def _first_answer(asked: "QueryResult") -> str:
     return asked.graph.entities.name(int(asked.nodes[0]))
 
 
-def _saved(explanation: "Explanation", workshop: "Workshop", folder: str) -> list[str]:
+def _saved(explanation: "Explanation", workshop: Workshop, folder: str) -> list[str]:
     """Write pictures, text and tables; the names of the files. PNG needs an extra, and is left out without it."""
     formats = ["svg", "png", "text", "csv"]
     try:

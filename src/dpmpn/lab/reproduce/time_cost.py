@@ -10,8 +10,8 @@ from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.errors import Stopped
 from dpmpn.lab.figures import COLOURS, MARKERS, new_figure, table
-from dpmpn.lab.reproduce.analysis import draw_line, run_label
-from dpmpn.lab.reproduce.exhibit import Piece, Request, Result
+from dpmpn.lab.reproduce.exhibit import Piece, draw_line, run_label
+from dpmpn.lab.reproduce.settings import Request
 from dpmpn.lab.reproduce.variations import (
     KEYS,
     WHOSE_VALUES,
@@ -26,12 +26,12 @@ from dpmpn.lab.reproduce.variations import (
     value_cells,
     variations,
 )
+from dpmpn.lab.reproduce.workshop import Result, Workshop
 from dpmpn.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dpmpn.lab.reproduce.workshop import Workshop
 
 _BATCH = "batch_size"
 _BATCH_SIZES, _QUICK_BATCH_SIZES = (20, 50, 100, 200, 400), (16, 64)
@@ -139,7 +139,7 @@ def _measure_stretch(
     standard: Config,
     variation: Variation,
     seconds: float,
-    workshop: "Workshop",
+    workshop: Workshop,
 ) -> Result:
     from dpmpn.lab.bench import training_stretch
 

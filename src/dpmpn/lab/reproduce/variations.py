@@ -9,25 +9,28 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.config import AskingConfig, Config, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.lab.figures import COLOURS, new_figure, table
-from dpmpn.lab.reproduce.analysis import (
+from dpmpn.lab.reproduce.exhibit import (
+    METRICS,
+    Exhibit,
+    Piece,
     draw_scores,
     grouped,
     legend_below,
     mean_of,
+    row_of,
     run_label,
     score_cells,
     seeds_note,
     training_note,
 )
-from dpmpn.lab.reproduce.exhibit import METRICS, Exhibit, Piece, Request, Result, row_of
-from dpmpn.lab.reproduce.settings import BOTH_DATASETS, config_for, piece_seconds, setting
+from dpmpn.lab.reproduce.settings import BOTH_DATASETS, Request, config_for, piece_seconds, setting
+from dpmpn.lab.reproduce.workshop import Result, Workshop
 from dpmpn.wording import listed, percentage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dpmpn.lab.reproduce.workshop import Workshop
     from dpmpn.train.run_folder import RunFolder
 
 STANDARD = "standard"
@@ -208,7 +211,7 @@ class Horizons(Varying):
         return figure
 
 
-def _scored(dataset: Dataset, standard: Config, variation: Variation, workshop: "Workshop") -> Result:
+def _scored(dataset: Dataset, standard: Config, variation: Variation, workshop: Workshop) -> Result:
     label = run_label(dataset, standard.run.seed, variation.name)
     run = workshop.trained(label, dataset, with_overrides(standard, variation.changes))
     return {
@@ -221,7 +224,7 @@ def _scored(dataset: Dataset, standard: Config, variation: Variation, workshop: 
     }
 
 
-def visited_nodes(workshop: "Workshop", run: "RunFolder", dataset: Dataset) -> float:
+def visited_nodes(workshop: Workshop, run: "RunFolder", dataset: Dataset) -> float:
     """The mean number of nodes in a test question's subgraph."""
     import numpy as np
 

@@ -4,15 +4,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpmpn.config import Config, to_dict, with_overrides
 from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.errors import RunError, Stopped
-from dpmpn.lab.reproduce.exhibit import Request, Result
-from dpmpn.lab.reproduce.settings import filled, queries_of_an_epoch
+from dpmpn.lab.reproduce.settings import Request, filled, queries_of_an_epoch
 
 if TYPE_CHECKING:
     from dpmpn.engine.engine import Engine
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from dpmpn.train.run_folder import RunFolder
     from dpmpn.train.trainer import Progress
 
+Result = dict[str, Any]
+"""What a piece of work found, as plain values."""
 RUNS = "runs"
 _PLANNED = ("n_epochs", "validate_every_queries", "patience")
 # Settings of a training that say how long it lasts. Exhibits say what a run saw, whatever these are.
