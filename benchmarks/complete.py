@@ -9,7 +9,7 @@ import polars as pl
 
 import dpmpn
 from dpmpn.complete import Asking, calibration_of, complete
-from dpmpn.complete.reliability import save_plot
+from dpmpn.complete.calibration import save_plot
 
 
 def precision(facts: pl.DataFrame, top: int) -> dict[str, float]:

@@ -23,9 +23,9 @@ from dpmpn.errors import DataError
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
 from dpmpn.explain.paths import Path as FactPath
 from dpmpn.explain.paths import named_fact, named_paths, strongest_walks
-from dpmpn.explain_eval.evidence import Evidence
+from dpmpn.explain_eval.fidelity import Evidence
 from dpmpn.files import write_whole
-from dpmpn.render.explanation import Explanation
+from dpmpn.render.formats import Explanation
 
 SETTINGS = {
     "model": "paper",

@@ -8,7 +8,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.importer import SplitChoice, dataset_from, dataset_from_tuples, load_dataset
 from dpmpn.errors import ConfigError, DataError, DpmpnError, RunError, UnknownName
 from dpmpn.explain.explanation import Prediction
-from dpmpn.render.explanation import Explanation, WhyNot
+from dpmpn.render.formats import Explanation, WhyNot
 
 __all__ = [
     "Config",

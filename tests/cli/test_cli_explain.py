@@ -8,8 +8,8 @@ import pytest
 from tiny_family import Call
 
 from dpmpn.errors import ConfigError
+from dpmpn.render.export import FORMAT, VERSION
 from dpmpn.render.formats import FORMATS
-from dpmpn.render.record import FORMAT, VERSION
 from dpmpn.wording import counted
 
 FILES = ["explanation.txt", "explanation.json", "paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"]

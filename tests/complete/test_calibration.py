@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmpn
-from dpmpn.complete.calibration import Calibration, JudgedAnswers, calibrate, fit_curve
+from dpmpn.complete.calibration import Calibration, JudgedAnswers, calibrate, expected_error, fit_curve
 from dpmpn.complete.measure import FILE, calibration_of, measure
 from dpmpn.complete.questions import Asking
-from dpmpn.complete.reliability import expected_error
 
 
 def truth(score: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dpmpn
 from dpmpn.complete import Asking, complete, completer
-from dpmpn.complete.facts import FACTS, best_facts
+from dpmpn.complete.completer import FACTS, best_facts
 from dpmpn.complete.questions import Questions
 from dpmpn.errors import ConfigError, DataError, DpmpnError, RunError, UnknownName
 

@@ -7,9 +7,8 @@ import pytest
 from families import families
 
 import dpmpn
-from dpmpn.complete.calibration import Calibration
+from dpmpn.complete.calibration import Calibration, save_plot
 from dpmpn.complete.measure import calibration_of
-from dpmpn.complete.reliability import save_plot
 from dpmpn.errors import DataError
 
 matplotlib = pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")

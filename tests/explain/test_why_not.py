@@ -12,7 +12,7 @@ from dpmpn.ask.results import QueryResult
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.settings import Horizon
 from dpmpn.engine.trace import ReasoningTrace, TraceStep
-from dpmpn.render.explanation import WhyNot
+from dpmpn.render.formats import WhyNot
 
 # From a: b and c, then d behind b, e behind d; f is a neighbour of c; x and y are apart, z has no facts.
 FACTS = [

@@ -18,7 +18,7 @@ from dpmpn.engine.settings import Horizon
 from dpmpn.engine.trace import TraceStep
 from dpmpn.explain.why_not import Reason
 from dpmpn.models import build_model
-from dpmpn.render.explanation import WhyNot
+from dpmpn.render.formats import WhyNot
 
 
 @cache

@@ -9,13 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmpn
+from dpmpn.explain.distance import shortest_paths
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
 from dpmpn.explain.paths import fact_of, named_fact
-from dpmpn.explain_eval.evidence import KINDS, Evidence, shortest_paths
 from dpmpn.explain_eval.fidelity import (
+    KINDS,
     ChangedGraphs,
+    Evidence,
     EvidenceTest,
     Measured,
+    Measurement,
     Outcome,
     Sample,
     edges_of,
@@ -114,7 +117,7 @@ def test_ranks_are_places_among_all_entities(weights, answer) -> None:
 
 
 def test_an_isolated_family_has_known_figures(reasoner: dpmpn.Reasoner) -> None:
-    sample = measure_predictions(reasoner, sample=None)
+    sample = measure_predictions(reasoner, Measurement(sample=None))
     assert sample.of_questions == sample.questions == 4 and sample.without_facts == 0
     head = reasoner.graph.entities.id("child7")
     (one,) = [one for one in sample.measured if one.head == head]
@@ -135,7 +138,7 @@ def test_without_any_fact_of_the_entity_a_prior_is_left() -> None:
     small = {"model": "strong", "n_dims": 8, "n_steps_in_agnn": 3, "threads": 1, "n_epochs": 4}
     families = dpmpn.dataset_from_tuples(TRAIN, test=HELD_OUT, name="families")
     reasoner = dpmpn.Reasoner(**small).fit(families)
-    measured = measure_predictions(reasoner, sample=None).measured
+    measured = measure_predictions(reasoner, Measurement(sample=None)).measured
     assert measured
     for one in measured:
         head = reasoner.graph.entities.name(one.head)
@@ -148,7 +151,7 @@ def test_without_any_fact_of_the_entity_a_prior_is_left() -> None:
 
 
 def test_stated_answers_are_explained_whatever_their_rank(reasoner: dpmpn.Reasoner) -> None:
-    sample = measure_predictions(reasoner, "train", sample=None, answers="stated")
+    sample = measure_predictions(reasoner, Measurement("train", None, answers="stated"))
     stated = {tuple(row) for row in reasoner.dataset.queries("train")[:, :3].tolist()}
     assert sample.of_questions == len(stated)
     found = {(one.head, one.relation, one.answer) for one in sample.measured}
@@ -175,7 +178,7 @@ def test_evidence_of_the_explanation_is_its_key_facts(reasoner: dpmpn.Reasoner) 
 
 def test_the_same_seed_measures_the_same(reasoner: dpmpn.Reasoner) -> None:
     first, again, other = (
-        measure_predictions(reasoner, "train", sample=6, seed=seed).measured for seed in (3, 3, 4)
+        measure_predictions(reasoner, Measurement("train", 6, seed)).measured for seed in (3, 3, 4)
     )
     assert first == again
     assert first != other
@@ -183,7 +186,9 @@ def test_the_same_seed_measures_the_same(reasoner: dpmpn.Reasoner) -> None:
 
 def test_seen_progress_and_report(reasoner: dpmpn.Reasoner) -> None:
     seen: list[tuple[int, int]] = []
-    report = measure_explanations(reasoner, sample=3, progress=lambda done, total: seen.append((done, total)))
+    report = measure_explanations(
+        reasoner, Measurement(sample=3), lambda done, total: seen.append((done, total))
+    )
     assert seen == [(1, 3), (2, 3), (3, 3)]
     assert report["asked"] == 3 and report["questions"] == 4
     assert set(report["groups"]["all"]["evidence"]) == set(KINDS)
@@ -191,7 +196,7 @@ def test_seen_progress_and_report(reasoner: dpmpn.Reasoner) -> None:
 
 def test_a_split_without_triples_says_which_to_take(reasoner: dpmpn.Reasoner) -> None:
     with pytest.raises(dpmpn.DataError, match=r"no valid triples.*--split test"):
-        measure_predictions(reasoner, "valid")
+        measure_predictions(reasoner, Measurement("valid"))
 
 
 edges = st.lists(

@@ -5,12 +5,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dpmpn.explain.explanation import Prediction, Question
+from dpmpn.explain.explanation import Edge, Node, Prediction, Question, Subgraph
 from dpmpn.explain.paths import Path
-from dpmpn.explain.subgraph import Edge, Node, Subgraph
-from dpmpn.render.colours import most_attention
 from dpmpn.render.layout import index_of, lay_out_full, lay_out_pruned
-from dpmpn.render.shapes import Layout
+from dpmpn.render.shapes import Layout, most_attention
 
 N_STEPS = 3
 

@@ -4,7 +4,7 @@ import small_reasoning
 from small_reasoning import Move
 
 from dpmpn.engine.settings import Horizon
-from dpmpn.render.explanation import Explanation
+from dpmpn.render.formats import Explanation
 
 SERBIA: list[list[Move]] = [
     [

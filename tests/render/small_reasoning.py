@@ -12,7 +12,7 @@ from dpmpn.data.sources.base import LABELS
 from dpmpn.engine.settings import Horizon
 from dpmpn.explain.explanation import Prediction, Question
 from dpmpn.explain.flow import AnswerFlow, QueryFlow, StepFlow
-from dpmpn.render.explanation import Explanation
+from dpmpn.render.formats import Explanation
 
 Move = tuple[str, str, str, float]  # from, relation ("=" waits, "^r" goes against r), to, flow
 

@@ -11,15 +11,14 @@ from small_reasoning import explained, reasoner
 
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.render import formats
-from dpmpn.render.explanation import Explanation
-from dpmpn.render.formats import FORMATS, save_explanation
+from dpmpn.render.formats import FORMATS, Explanation
 
 CSV = ["paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"]
 
 
 def test_files_of_formats(tmp_path: Path) -> None:
     explanation = explained()
-    paths = save_explanation(explanation, tmp_path / "new" / "why", ["text", "json", "csv", "dot", "text"])
+    paths = explanation.save(tmp_path / "new" / "why", ["text", "json", "csv", "dot", "text"])
     names = ["explanation.txt", "explanation.json", *CSV, "full.dot", "pruned.dot"]
     assert [path.name for path in paths] == names
     assert sorted(path.name for path in (tmp_path / "new" / "why").iterdir()) == sorted(names)
@@ -46,10 +45,8 @@ def test_a_notebook_shows_text_and_picture() -> None:
 
 
 def test_an_earlier_explanation_is_replaced(tmp_path: Path) -> None:
-    save_explanation(explained(), tmp_path, ["text"])
-    save_explanation(
-        explained("Hungary", moves=[[("Serbia", "^borders", "Hungary", 1.0)]]), tmp_path, ["text"]
-    )
+    explained().save(tmp_path, ["text"])
+    explained("Hungary", moves=[[("Serbia", "^borders", "Hungary", 1.0)]]).save(tmp_path, ["text"])
     assert [path.name for path in tmp_path.iterdir()] == ["explanation.txt"]
     assert "Answer: Hungary" in (tmp_path / "explanation.txt").read_text("utf-8")
 
@@ -60,17 +57,17 @@ def other() -> Explanation:
 
 def test_explanations_are_not_mixed(tmp_path: Path) -> None:
     undrawn = [format for format in FORMATS if format != "png"]
-    names = {path.name for path in save_explanation(explained(), tmp_path, undrawn)}
+    names = {path.name for path in explained().save(tmp_path, undrawn)}
     (tmp_path / "explanation.png").write_bytes(b"\x89PNG of another one")
     (tmp_path / "notes.txt").write_text("mine")
-    save_explanation(other(), tmp_path, ["text"])
+    other().save(tmp_path, ["text"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["explanation.txt", "notes.txt"]
     assert len(names) == 10
 
 
 def test_files_of_the_same_explanation_stay(tmp_path: Path) -> None:
-    before = save_explanation(explained(), tmp_path, ["json", "csv"])
-    save_explanation(explained(), tmp_path, ["text"])
+    before = explained().save(tmp_path, ["json", "csv"])
+    explained().save(tmp_path, ["text"])
     assert all(path.exists() for path in before)
     assert (tmp_path / "explanation.txt").exists()
 
@@ -81,17 +78,17 @@ def test_what_others_put_there_stays(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     (tmp_path / "pruned.dot").symlink_to(tmp_path / "full.dot")
     (tmp_path / "edges.csv").mkdir()
-    save_explanation(explained(), tmp_path, ["text"])
+    explained().save(tmp_path, ["text"])
     assert {name: (tmp_path / name).read_text() for name in others} == others
     assert (tmp_path / "pruned.dot").is_symlink() and (tmp_path / "edges.csv").is_dir()
 
 
 def test_a_folder_in_the_index_of_a_file_leaves_all_as_it_was(tmp_path: Path) -> None:
-    save_explanation(other(), tmp_path, ["text"])
+    other().save(tmp_path, ["text"])
     before = (tmp_path / "explanation.txt").read_bytes()
     (tmp_path / "paths.csv").mkdir()
     with pytest.raises(RunError, match=r"paths\.csv: a folder has this name"):
-        save_explanation(explained(), tmp_path, ["text", "json", "csv"])
+        explained().save(tmp_path, ["text", "json", "csv"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["explanation.txt", "paths.csv"]
     assert (tmp_path / "explanation.txt").read_bytes() == before
 
@@ -101,8 +98,8 @@ def test_a_crash_leaves_whole_files_of_one_explanation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     wanted = ["text", "json", "dot"]
-    before = {path.name: path.read_bytes() for path in save_explanation(other(), tmp_path / "a", wanted)}
-    after = {path.name: path.read_bytes() for path in save_explanation(explained(), tmp_path / "b", wanted)}
+    before = {path.name: path.read_bytes() for path in other().save(tmp_path / "a", wanted)}
+    after = {path.name: path.read_bytes() for path in explained().save(tmp_path / "b", wanted)}
     calls = [0]
 
     def crash_at(function):
@@ -118,7 +115,7 @@ def test_a_crash_leaves_whole_files_of_one_explanation(
         patched.setattr(os, "replace", crash_at(os.replace))
         patched.setattr(formats, "sync", crash_at(formats.sync))
         with pytest.raises(KeyboardInterrupt):
-            save_explanation(explained(), tmp_path / "a", wanted)
+            explained().save(tmp_path / "a", wanted)
     left = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
     assert left.items() <= before.items() or left.items() <= after.items()
     assert at > len(wanted) + 1 or left == before  # while files are written beside, all is as it was
@@ -130,7 +127,7 @@ def test_a_full_disk_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(formats, "sync", full)
     with pytest.raises(RunError, match=r"cannot write to .*: No space left on device; choose another --out"):
-        save_explanation(explained(), tmp_path / "why", ["text"])
+        explained().save(tmp_path / "why", ["text"])
     assert not (tmp_path / "why").exists()
 
 
@@ -154,9 +151,9 @@ def test_unknown_formats_are_refused_with_the_known_ones(tmp_path: Path) -> None
     with pytest.raises(
         ConfigError, match="unknown format 'pdf'; choose among text, json, csv, svg, png, html"
     ):
-        save_explanation(explained(), tmp_path / "why", ["text", "pdf"])
+        explained().save(tmp_path / "why", ["text", "pdf"])
     with pytest.raises(ConfigError, match="no format"):
-        save_explanation(explained(), tmp_path / "why", [])
+        explained().save(tmp_path / "why", [])
     assert not (tmp_path / "why").exists()
 
 
@@ -166,16 +163,16 @@ def test_what_cannot_be_drawn_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setitem(FORMATS, "png", replace(FORMATS["png"], write=fail))
     with pytest.raises(ConfigError, match="cannot be drawn"):
-        save_explanation(explained(), tmp_path / "why", ["text", "png"])
+        explained().save(tmp_path / "why", ["text", "png"])
     assert not (tmp_path / "why").exists()
 
 
 def test_a_file_in_the_index_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "why").write_text("mine")
     with pytest.raises(RunError, match="not a folder"):
-        save_explanation(explained(), tmp_path / "why", ["text"])
+        explained().save(tmp_path / "why", ["text"])
     with pytest.raises(RunError, match="choose another"):
-        save_explanation(explained(), tmp_path / "why" / "deeper", ["text"])
+        explained().save(tmp_path / "why" / "deeper", ["text"])
     assert (tmp_path / "why").read_text() == "mine"
 
 

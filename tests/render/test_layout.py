@@ -2,7 +2,7 @@ import numpy as np
 from hand_made import diamond, edge, explained, hub, laid_out, node, subgraphs
 from hypothesis import given, settings
 
-from dpmpn.explain.subgraph import Subgraph
+from dpmpn.explain.explanation import Subgraph
 from dpmpn.render.layout import END_RADIUS, MOST_OTHERS, index_of, lay_out_pruned
 
 

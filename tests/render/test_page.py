@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from reasoning import SERBIA, explained
 
+from dpmpn.explain.explanation import Subgraph
 from dpmpn.explain.rivals import Rival
-from dpmpn.explain.subgraph import Subgraph
 from dpmpn.explain.why_not import WhyNotData
-from dpmpn.render.explanation import Explanation
+from dpmpn.render.formats import Explanation
 from dpmpn.render.page import draw_fragment, draw_page
 from dpmpn.render.text import full_caption, step_texts
 

@@ -2,7 +2,7 @@ import numpy as np
 from hand_made import diamond, edge, explained, laid_out, node, subgraphs
 from hypothesis import given, settings
 
-from dpmpn.explain.subgraph import Subgraph
+from dpmpn.explain.explanation import Subgraph
 from dpmpn.render.labels import Placer, edge_lines
 from dpmpn.render.layout import lay_out_pruned
 from dpmpn.render.panel import Panel, draw_subgraph

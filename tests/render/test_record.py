@@ -11,7 +11,7 @@ import pytest
 from small_reasoning import explained, reasoner
 
 from dpmpn.errors import DataError
-from dpmpn.render.record import as_record, json_text, schema
+from dpmpn.render.export import as_record, json_text, schema
 
 VALIDATOR = jsonschema.Draft202012Validator(schema())
 EXACT = 1e-4  # six digits of each of many numbers

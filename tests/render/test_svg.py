@@ -4,10 +4,10 @@ import pytest
 from hand_made import diamond, edge, explained, hub, node, subgraphs
 from hypothesis import given, settings
 
+from dpmpn.explain.explanation import Subgraph
 from dpmpn.explain.paths import Path
-from dpmpn.explain.subgraph import Subgraph
-from dpmpn.render.colours import ANSWER, HEAD
 from dpmpn.render.layout import MOST_OTHERS
+from dpmpn.render.shapes import ANSWER, HEAD
 from dpmpn.render.svg import FULL_LINES, PRUNED_LINES, draw_svg, strongest_part
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from serving import QUESTION, Server
 
-from dpmpn.render.record import schema
+from dpmpn.render.export import schema
 from dpmpn.serve.problems import CODES
 
 

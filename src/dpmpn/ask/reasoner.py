@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpmpn.data.changed_graph import Changes, Facts
     from dpmpn.engine.engine import Engine
     from dpmpn.engine.model import Model
-    from dpmpn.render.explanation import Explanation, WhyNot
+    from dpmpn.render.formats import Explanation, WhyNot
     from dpmpn.train.run_folder import RunFolder
     from dpmpn.train.trainer import Progress
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpmpn.engine.trace import ReasoningTrace
     from dpmpn.explain.flow import QueryFlow
     from dpmpn.explain.paths import Path
-    from dpmpn.render.explanation import Explanation, WhyNot
+    from dpmpn.render.formats import Explanation, WhyNot
 
 
 class Predictions(Sequence[Prediction]):
@@ -143,7 +143,7 @@ class QueryResult:
     def explain(self, answer: int | None = None) -> "Explanation":
         """Why it has an answer, the first one if none is given."""
         from dpmpn.explain.flow import AnswerFlow
-        from dpmpn.render.explanation import Explanation
+        from dpmpn.render.formats import Explanation
 
         row = self._explained(answer)
         (prediction,) = self._predictions(np.array([row]), np.array([row + 1]))
@@ -154,7 +154,7 @@ class QueryResult:
     def why_not(self, candidate: int) -> "WhyNot":
         """Where a candidate lost its attention."""
         from dpmpn.explain.why_not import ReachedNodes, why_not
-        from dpmpn.render.explanation import WhyNot
+        from dpmpn.render.formats import WhyNot
 
         reached = ReachedNodes(self.graph, self.horizon, self.head, self.flow, self.nodes, self.probabilities)
         return WhyNot(**vars(why_not(reached, candidate)))

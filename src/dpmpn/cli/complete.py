@@ -92,10 +92,10 @@ def command(
     """
     output = Output(json)
     from dpmpn.ask.tables import check_out
+    from dpmpn.complete.calibration import check_plot, save_plot
     from dpmpn.complete.completer import checked_request, complete
     from dpmpn.complete.measure import SAMPLE, calibration_of
     from dpmpn.complete.questions import Asking
-    from dpmpn.complete.reliability import check_plot, save_plot
 
     asking = Asking(heads, both_directions)  # type: ignore[arg-type]
     if out is not None:

@@ -16,7 +16,7 @@ from dpmpn.wording import listed, one_line, probability_shown
 
 if TYPE_CHECKING:
     from dpmpn.ask.results import Predictions
-    from dpmpn.render.explanation import Explanation, WhyNot
+    from dpmpn.render.formats import Explanation, WhyNot
 
 _PRINTED = [
     f"{format.name} ({format.help})" if format.help else format.name
@@ -31,8 +31,7 @@ def command(
     head: Annotated[str, typer.Argument(metavar="HEAD", help="the entity the question is about")],
     relation: Annotated[str, typer.Argument(metavar="RELATION", help="the relation that is asked")],
     answer: Annotated[
-        str | None,
-        typer.Argument(metavar="ANSWER", help="the answer to explain; the first one if left out"),
+        str | None, typer.Argument(metavar="ANSWER", help="the answer to explain; the first one if left out")
     ] = None,
     why_not: Annotated[
         list[str] | None,

@@ -97,24 +97,15 @@ def command(
     if kept_share is not None and not 0 < kept_share <= 1:
         raise ConfigError(f"--kept-share {kept_share:g}: give a part of the attention, above 0 and at most 1")
     from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
-    from dpmpn.explain_eval.fidelity import ANSWERS
+    from dpmpn.explain_eval.fidelity import ANSWERS, Measurement
     from dpmpn.explain_eval.report import measure_explanations
 
     if answers not in ANSWERS:
         raise ConfigError(f"--answers {answers}: give {' or '.join(ANSWERS)}")
-
+    plan = Measurement(split, sample, seed, answers, kept_paths or KEPT_PATHS, kept_share or KEPT_SHARE)
     reasoner = Reasoner.load(run_dir, **settings)
     with Meter(output, "measured") as meter:
-        report = measure_explanations(
-            reasoner,
-            split,
-            sample,
-            seed,
-            answers=answers,
-            kept_paths=kept_paths or KEPT_PATHS,
-            kept_share=kept_share or KEPT_SHARE,
-            progress=meter.show_speed,
-        )
+        report = measure_explanations(reasoner, plan, meter.show_speed)
     output.result(report, lambda: _show_measures(output, report))
 
 
@@ -161,7 +152,7 @@ def _explained(report: dict[str, Any]) -> str:
 
 
 def _show_group(output: Output, title: str, group: dict[str, Any]) -> None:
-    from dpmpn.explain_eval.evidence import KINDS
+    from dpmpn.explain_eval.fidelity import KINDS
 
     output.say()
     output.wrap(f"{title}: {group['predictions']:,}, {_described(group)}")

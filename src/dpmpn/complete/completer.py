@@ -7,21 +7,33 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
-from dpmpn.ask.core import fingerprint
+from dpmpn.ask.core import HELD_OUT, Asker, fingerprint, paths_to
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.tables import Parts, table_format
-from dpmpn.complete.calibration import Calibration
-from dpmpn.complete.facts import FACT, FACTS, Finder, as_text, best_facts, described, facts_of
-from dpmpn.complete.measure import calibration_of, digest_of
-from dpmpn.complete.questions import Asking, Questions, check_questions
+from dpmpn.complete.calibration import Calibration, Estimates
+from dpmpn.complete.measure import Finder, NewAnswers, calibration_of, digest_of
+from dpmpn.complete.questions import FIRST_HEAD_GROUP, Asking, QuestionList, Questions, check_questions
 from dpmpn.data.dataset import SPLITS
+from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import ConfigError, DataError
+from dpmpn.explain.paths import Path as FactPath
+from dpmpn.explain.paths import fact_labels
 
 PART = 4096  # questions; a killed run loses at most one part
 _VERSION = 3  # of what a part holds
 _EXPLAINED = 256  # facts of a part when reasons are looked for
+FACT = ["head", "relation", "tail"]
+FACTS = {
+    **dict.fromkeys(FACT, pl.Int32),  # in the direction of the file
+    "probability": pl.Float64,  # null without calibration
+    "attention": pl.Float64,
+    "group": pl.Int8,  # of the question that found it
+}
+_CHAINS_APART = " | "
+_THROUGH = ("<head, relation, ?>", "<?, relation, tail>")  # the question that found a fact
 
 Tick = Callable[[str, int, int], None]
 """Told what is being done ("measured", "asked" or "explained"), how much of it, and of how much."""
@@ -48,11 +60,9 @@ def complete(
     `held_out` validation and test facts count as missing and are marked. `calibration` is measured if not given.
     """
     ids = checked_request(reasoner, relations, head_type, top, min_probability, asking, max_questions)
-    tick = progress or (lambda *_: None)
+    tick, say = progress or (lambda *_: None), say or (lambda _: None)
     if calibration is None:
-        calibration = calibration_of(
-            reasoner, asking, progress=lambda done, total: tick("measured", done, total)
-        )
+        calibration = calibration_of(reasoner, asking, progress=partial(tick, "measured"))
     request = {
         "command": "complete",
         "version": _VERSION,
@@ -66,27 +76,20 @@ def complete(
     with nullcontext() if out is None else Parts(out, request) as parts:
         known = ("train",) if held_out else SPLITS
         questions = Questions(reasoner.dataset, asking, ids, head_type, max_questions, known)
-        if questions.left_out and say is not None:
+        if questions.left_out:
             say(
                 f"{questions.left_out:,} questions are left out for --max-questions {max_questions:,}: "
                 "those whose entities are least like the ones that have an answer"
             )
-        finder = Finder(reasoner, known, asking.answers)
-
-        def found(first: int) -> pl.DataFrame:
-            tick("asked", first, questions.total)
-            part = questions.part(first, min(first + PART, questions.total))
-            answers = finder.find(
-                part, questions.of_type, lambda done: tick("asked", first + done, questions.total)
-            )
-            return facts_of(reasoner.graph, calibration, part, answers)
-
+        ask = partial(
+            _facts_of_part, reasoner, calibration, questions, Finder(reasoner, known, asking.answers), tick
+        )
         n_parts = -(-questions.total // PART)
         try:
-            best = probable = _best(found, n_parts, top, parts)
+            best = probable = _best(ask, n_parts, top, parts)
             if min_probability is not None:
                 probable = best.filter(pl.col("probability") >= min_probability)
-            if probable.is_empty() and say is not None:
+            if probable.is_empty():
                 say(_why_none(best, min_probability))
             describe = partial(described, reasoner, calibration, held_out)
             frames = list(_explained(probable, describe, n_parts, parts, tick))
@@ -107,30 +110,22 @@ def checked_request(
     max_questions: int | None,
 ) -> list[int] | None:
     """Ids of the relations, ascending; what `complete` cannot do is refused here, before anything is measured."""
-    _check_numbers(reasoner, top, min_probability, max_questions)
+    if top < 1:
+        raise ConfigError(f"'--top' must be at least 1, not {top}")
+    if max_questions is not None and max_questions < 1:
+        raise ConfigError(f"'--max-questions' must be at least 1, not {max_questions}")
+    if min_probability is not None and not 0 <= min_probability <= 1:
+        raise ConfigError(f"'--min-probability' must be from 0 to 1, not {min_probability:g}")
+    if min_probability is not None and not len(reasoner.dataset.valid):
+        raise DataError(
+            "--min-probability needs validation facts to tell probabilities by, and this run has none; "
+            "leave it out, or train on a dataset with a validation split"
+        )
     graph, ids = reasoner.graph, None
     if relations is not None:
         ids = sorted({graph.relation_names.id(name, "relation", graph.n_forward) for name in relations})
     check_questions(reasoner.dataset, asking, ids, head_type)
     return ids
-
-
-def _check_numbers(
-    reasoner: Reasoner, top: int, min_probability: float | None, max_questions: int | None
-) -> None:
-    if top < 1:
-        raise ConfigError(f"'--top' must be at least 1, not {top}")
-    if max_questions is not None and max_questions < 1:
-        raise ConfigError(f"'--max-questions' must be at least 1, not {max_questions}")
-    if min_probability is None:
-        return
-    if not 0 <= min_probability <= 1:
-        raise ConfigError(f"'--min-probability' must be from 0 to 1, not {min_probability:g}")
-    if not len(reasoner.dataset.valid):
-        raise DataError(
-            "--min-probability needs validation facts to tell probabilities by, and this run has none; "
-            "leave it out, or train on a dataset with a validation split"
-        )
 
 
 def _why_none(best: pl.DataFrame, min_probability: float | None) -> str:
@@ -141,12 +136,22 @@ def _why_none(best: pl.DataFrame, min_probability: float | None) -> str:
     return f"no missing fact is as probable as {min_probability:g}; the best has {max(probabilities):.3f}"
 
 
-def _best(
-    found: Callable[[int], pl.DataFrame],  # the facts of the part that begins with a question
-    n_parts: int,
-    top: int,
-    parts: Parts | None,
+def _facts_of_part(
+    reasoner: Reasoner,
+    calibration: Calibration | None,
+    questions: Questions,
+    finder: Finder,
+    tick: Tick,
+    first: int,
 ) -> pl.DataFrame:
+    """The missing facts that one part of the questions finds, which begins with the question `first`."""
+    tick("asked", first, questions.total)
+    part = questions.part(first, min(first + PART, questions.total))
+    answers = finder.find(part, questions.of_type, lambda done: tick("asked", first + done, questions.total))
+    return facts_of(reasoner.graph, calibration, part, answers)
+
+
+def _best(ask: Callable[[int], pl.DataFrame], n_parts: int, top: int, parts: Parts | None) -> pl.DataFrame:
     """The best facts of all questions; in memory are those of one part and the best so far."""
     best, done = pl.DataFrame(schema=FACTS), 0
     if parts is not None:
@@ -154,7 +159,7 @@ def _best(
         for frame in islice(parts.read(), done):
             best = best_facts(best, frame, top)
     for index in range(done, n_parts):
-        facts = found(index * PART)
+        facts = ask(index * PART)
         best = best_facts(best, facts, top)
         if parts is not None:
             # What better facts have pushed out already cannot come back, so it need not be kept.
@@ -180,3 +185,110 @@ def _explained(
             parts.write(n_before + index, frame)
         yield frame
     tick("explained", len(best), len(best))
+
+
+def facts_of(
+    graph: KnowledgeGraph, calibration: Calibration | None, questions: QuestionList, answers: NewAnswers
+) -> pl.DataFrame:
+    """The answers as facts in the direction of the file."""
+    asked = questions[answers.rows]
+    facts = _turned(graph, asked.groups, asked.heads, asked.relations, answers.entities)
+    columns = {
+        **dict(zip(FACT, facts, strict=True)),
+        "probability": _estimates(calibration, answers.attention, asked.relations, asked.groups).probability,
+        "attention": answers.attention,
+        "group": asked.groups,
+    }
+    return pl.DataFrame(columns, schema_overrides=FACTS).fill_nan(None)
+
+
+def _turned(
+    graph: KnowledgeGraph, group: np.ndarray, head: np.ndarray, relation: np.ndarray, tail: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Questions with their answers as facts, or the other way round: those that ask for heads are read backwards."""
+    backwards = group >= FIRST_HEAD_GROUP
+    ends = np.where(backwards, tail, head), np.where(backwards, head, tail)
+    return ends[0], np.where(backwards, graph.inverse[relation], relation), ends[1]
+
+
+def best_facts(one: pl.DataFrame, other: pl.DataFrame, top: int) -> pl.DataFrame:
+    """The most probable of both, ties by attention; of a fact that two questions found, the better."""
+    keys = [pl.col("probability").fill_null(-1), pl.col("attention"), *map(pl.col, FACT), pl.col("group")]
+    joined = pl.concat([one, other]).sort(keys, descending=[True, True, *[False] * 4])
+    return joined.unique(FACT, keep="first", maintain_order=True).head(top)
+
+
+def as_text(facts: pl.DataFrame) -> pl.DataFrame:
+    """The facts with the chains that support each as one text, for files that hold no lists."""
+    return facts.with_columns(pl.col("support").list.join(_CHAINS_APART))
+
+
+def described(
+    reasoner: Reasoner, calibration: Calibration | None, held_out: bool, facts: pl.DataFrame, n_before: int
+) -> pl.DataFrame:
+    """The facts by name and rank, with what was measured on validation and the facts that support each."""
+    graph = reasoner.graph
+    head, relation, tail, group, attention = (
+        facts[column].to_numpy() for column in (*FACT, "group", "attention")
+    )
+    heads, relations, answers = _turned(graph, group, head, relation, tail)
+    measured = _estimates(calibration, attention, relations, group)
+    low, high = measured.interval
+    columns = {
+        "rank": pl.int_range(n_before + 1, n_before + len(facts) + 1, eager=True),
+        **_names(graph, facts),
+        "probability": facts["probability"],
+        "probability_low": _column(low, pl.Float64),
+        "probability_high": _column(high, pl.Float64),
+        "attention": facts["attention"],
+        "right": _column(measured.right, pl.Int64),
+        "of": _column(measured.of, pl.Int64),
+        "support": pl.Series(_support(reasoner, heads, relations, answers), dtype=pl.List(pl.String)),
+        "through": pl.Series(_THROUGH).gather(group >= FIRST_HEAD_GROUP),
+    }
+    if held_out:
+        stated = reasoner.known.stated(head, relation, np.arange(len(facts)), tail).tolist()
+        columns["held_out"] = pl.Series([HELD_OUT[index] or None for index in stated], dtype=pl.String)
+    return pl.DataFrame(columns)
+
+
+def _names(graph: KnowledgeGraph, facts: pl.DataFrame) -> dict[str, pl.Series]:
+    """Head, relation and tail by name; and by label, where there are labels."""
+    names, labels = {}, {}
+    for column in FACT:
+        vocabulary = graph.relation_names if column == "relation" else graph.entities
+        ids = facts[column].to_list()
+        names[column] = pl.Series(map(vocabulary.name, ids), dtype=pl.String)
+        if vocabulary.has_labels:
+            labels[f"{column}_label"] = pl.Series(map(vocabulary.label, ids), dtype=pl.String)
+    return names | labels
+
+
+def _estimates(
+    calibration: Calibration | None, attention: np.ndarray, relation: np.ndarray, group: np.ndarray
+) -> Estimates:
+    """What answers like these were worth on validation; NaN where nothing was measured."""
+    if calibration is None:
+        return Estimates(*np.full((4, len(attention)), np.nan))
+    return calibration.estimates(attention, relation, group)
+
+
+def _column(values: np.ndarray, dtype: type[pl.DataType]) -> pl.Series:
+    """The values, null where they are not numbers."""
+    return pl.Series(np.round(values) if dtype == pl.Int64 else values).fill_nan(None).cast(dtype)
+
+
+def _support(
+    reasoner: Reasoner, heads: np.ndarray, relations: np.ndarray, answers: np.ndarray
+) -> list[list[str]]:
+    """For each answer the strongest chains of facts that carried attention to it, as text."""
+    graph, texts = reasoner.graph, []
+    for start, asked in Asker(reasoner.engine).batches(heads, relations, traced=True):
+        queries = np.arange(len(asked.heads))
+        for paths in paths_to(asked.trace, queries, answers[start + queries], graph):
+            texts.append([_chain(graph, path) for path in paths if path.facts])
+    return texts
+
+
+def _chain(graph: KnowledgeGraph, path: FactPath) -> str:
+    return f"{path.share:.0%} " + "; ".join(" ".join(fact) for fact in fact_labels(graph, path))

@@ -1,20 +1,20 @@
-"""Measures a calibration on a run's validation facts, and keeps it in the run folder."""
+"""New answers to questions; on validation facts they measure a calibration, which is kept in the run folder."""
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpmpn.ask.core import HELD_OUT, fingerprint
+from dpmpn.ask.core import HELD_OUT, Asker, fingerprint
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.complete.calibration import Calibration, JudgedAnswers, calibrate
-from dpmpn.complete.facts import Finder
-from dpmpn.complete.questions import Asking, QuestionList, Questions
+from dpmpn.complete.questions import FIRST_HEAD_GROUP, Asking, QuestionList, Questions
+from dpmpn.data.dataset import Dataset
 from dpmpn.errors import RunError
 from dpmpn.files import read_json, write_json
 
@@ -23,6 +23,59 @@ FORMAT, VERSION = "dpmpn-calibration", 2
 SAMPLE = 3000  # questions asked of each group with a validation fact, and as many without
 _KNOWN = ("train", "test")  # what is not pretended to be missing
 Tick = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class NewAnswers:
+    """Answers grouped by question, the most attended first."""
+
+    rows: np.ndarray  # int64: which of the questions
+    entities: np.ndarray  # int32
+    attention: np.ndarray  # float64
+    stated: np.ndarray  # int8: which split that does not count holds it, as `KnownFacts` says it
+
+
+class Finder:
+    """Asks for answers that are stated neither in the graph nor in some splits."""
+
+    def __init__(self, reasoner: Reasoner, splits: Sequence[str], answers: int) -> None:
+        self._asker, self._known, self._answers = Asker(reasoner.engine), reasoner.known, answers
+        self._is_new = np.array([True, False, *(split not in splits for split in HELD_OUT[2:])])
+        self._reflexive = _reflexive(reasoner.dataset)
+
+    def find(
+        self,
+        questions: QuestionList,
+        may_be_head: np.ndarray | None = None,  # entities: whether one may answer a question for heads
+        tick: Callable[[int], None] | None = None,  # told how many of the questions were asked
+    ) -> NewAnswers:
+        """The best new answers of each question, at most `answers` of each."""
+        empty = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0), np.empty(0, np.int8))
+        found = [empty]
+        for start, answers in self._asker.batches(questions.heads, questions.relations):
+            stated = self._known.stated_of(answers)
+            rows, entities = answers.query + start, answers.entities
+            new = self._is_new[stated]
+            # Where no stated fact joins an entity to itself, attention that stayed at the head is no answer.
+            new &= (entities != questions.heads[rows]) | self._reflexive[questions.relations[rows]]
+            if may_be_head is not None:
+                new &= may_be_head[entities] | (questions.groups[rows] < FIRST_HEAD_GROUP)
+            new[new] = answers[new].ranks <= self._answers
+            attention = answers.probabilities[new].astype(np.float64)
+            found.append((rows[new], entities[new], attention, stated[new]))
+            if tick is not None:
+                tick(start + len(answers.heads))
+        return NewAnswers(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+
+
+def _reflexive(dataset: Dataset) -> np.ndarray:
+    """For each relation, whether a stated fact joins an entity to itself."""
+    graph, train = dataset.graph, dataset.train
+    heads = np.repeat(np.arange(graph.n_entities, dtype=np.int32), np.diff(graph.offsets))
+    found = np.zeros(graph.n_relations, bool)
+    found[graph.relations[heads == graph.tails]] = True
+    found[train[train[:, 0] == train[:, 2], 1]] = True
+    return found
 
 
 def calibration_of(

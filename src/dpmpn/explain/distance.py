@@ -1,12 +1,17 @@
-"""How far apart two entities are, in facts: breadth-first search on the graph's arrays, level by level."""
+"""How far apart two entities are, in facts, and the shortest paths between them, by search on the graph's arrays."""
+
+from collections.abc import Iterator
+from itertools import count
 
 import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.explain.paths import EdgeIds
 
 FARTHEST = 100  # facts: nobody learns more from a greater distance, and a chain of a million would take long
 NOT_CONNECTED = -1
 TOO_FAR = np.iinfo(np.int32).max
+_MAX_LOOKS = 20_000  # edges tried for one question; then there are as many shortest paths as were found
 
 
 class Levels:
@@ -23,11 +28,9 @@ class Levels:
     @property
     def cost(self) -> int:
         """Edges to look at for the next level."""
-        return (
-            self._graph.n_edges
-            if self._through_all
-            else int(np.sum(self._graph.degree(self.level), initial=0))
-        )
+        if self._through_all:
+            return self._graph.n_edges
+        return int(np.sum(self._graph.degree(self.level), initial=0))
 
     def advance(self) -> np.ndarray:
         """The entities one fact farther away, ascending; none when all that can be met were."""
@@ -76,3 +79,34 @@ def facts_between(graph: KnowledgeGraph, head: int, tail: int) -> int | None:
         if other.met[level].any():
             return cheaper.depth + other.depth
     return None
+
+
+def shortest_paths(
+    graph: KnowledgeGraph, head: int, answer: int, longest: int
+) -> Iterator[tuple[EdgeIds, ...]]:
+    """Simple paths of at most `longest` edges, in the order of their length, those of one length by relation and tail.
+
+    They are what one might show without asking the model why.
+    """
+    distance, looks = distances_to(graph, answer, longest), count(1)
+
+    def continued(
+        path: tuple[EdgeIds, ...], node: int, visited: set[int], length: int
+    ) -> Iterator[tuple[EdgeIds, ...]]:
+        """The paths that take `length` more edges from a node to the answer."""
+        edges = slice(graph.offsets[node], graph.offsets[node + 1])
+        tails = graph.tails[edges]
+        near = np.flatnonzero((tails == answer) if length == 1 else (distance[tails] < length))
+        for relation, tail in zip(graph.relations[edges][near].tolist(), tails[near].tolist(), strict=True):
+            if next(looks) > _MAX_LOOKS:
+                return
+            if tail in visited or (tail == answer) != (length == 1):
+                continue
+            longer = (*path, (node, relation, tail))
+            if length == 1:
+                yield longer
+            else:
+                yield from continued(longer, tail, visited | {tail}, length - 1)
+
+    for length in range(max(int(distance[head]), 1), longest + 1):
+        yield from continued((), head, {head}, length)

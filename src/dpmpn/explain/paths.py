@@ -8,7 +8,7 @@ import numpy as np
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow
 
-Edge = tuple[int, int, int]  # ids of head, relation and tail, in the direction in which attention went
+EdgeIds = tuple[int, int, int]  # ids of head, relation and tail, in the direction in which attention went
 Fact = tuple[str, str, str]  # head, relation and tail, in the direction of the file
 
 _NEGLIGIBLE = 1e-6  # parts of the answer's attention that are not followed
@@ -19,7 +19,7 @@ _MAX_LOOKS = 2000  # beginnings of paths; a question of FB15K-237 takes 140, at 
 class Walk:
     """The edges of a path as attention went along them, and the part of the answer's attention that came so."""
 
-    edges: tuple[Edge, ...]
+    edges: tuple[EdgeIds, ...]
     share: float
 
 
@@ -87,7 +87,7 @@ def fact_labels(graph: KnowledgeGraph, path: Path) -> tuple[Fact, ...]:
     )
 
 
-def fact_of(graph: KnowledgeGraph, edge: Edge) -> Edge:
+def fact_of(graph: KnowledgeGraph, edge: EdgeIds) -> EdgeIds:
     """The fact an edge stands for: an edge of an inverse relation is read backwards."""
     head, relation, tail = edge
     if graph.is_inverse[relation]:
@@ -95,7 +95,7 @@ def fact_of(graph: KnowledgeGraph, edge: Edge) -> Edge:
     return edge
 
 
-def named_fact(graph: KnowledgeGraph, fact: Edge) -> Fact:
+def named_fact(graph: KnowledgeGraph, fact: EdgeIds) -> Fact:
     """The names of a fact's ids."""
     head, relation, tail = fact
     return graph.entities.name(head), graph.relation_names.name(relation), graph.entities.name(tail)
@@ -151,9 +151,11 @@ def _walks_between(carrying: _Carrying, start: int, end: int, most: int, enough:
     ]
 
 
-def _edges(triples: np.ndarray, before: np.ndarray, through: np.ndarray, beginning: int) -> tuple[Edge, ...]:
+def _edges(
+    triples: np.ndarray, before: np.ndarray, through: np.ndarray, beginning: int
+) -> tuple[EdgeIds, ...]:
     """The edges of a path, from its last beginning back to the head."""
-    edges: list[Edge] = []
+    edges: list[EdgeIds] = []
     while before[beginning] >= 0:
         head, relation, tail = triples[through[beginning]].tolist()
         edges.append((head, relation, tail))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 
 import numpy as np
 
@@ -12,12 +13,26 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch, SampledEdges
 from dpmpn.engine.engine import Engine
 from dpmpn.errors import DataError
-from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, ExplanationData
-from dpmpn.explain.paths import Edge
-from dpmpn.explain_eval.evidence import KINDS, Evidence
+from dpmpn.explain.distance import shortest_paths
+from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, ExplanationData, full_edges
+from dpmpn.explain.paths import EdgeIds, Walk, fact_of, strongest_walks
 
+KINDS = ("explanation", "random", "shortest")  # of evidence
+FEW_PATHS = 5  # of HΔR@5
 CURVE = (1, 5, 20)  # strongest paths, beside all that are kept
 ANSWERS = ("first", "stated")  # what is explained: what the model answers first, or what the split states
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Which questions are asked, and what explanations of their answers are tested."""
+
+    split: str = "test"
+    sample: int | None = 200  # how many questions are drawn; all if None
+    seed: int = 0  # what questions and random facts are drawn by
+    answers: str = "first"  # one of ANSWERS
+    kept_paths: int = KEPT_PATHS
+    kept_share: float = KEPT_SHARE
 
 
 @dataclass(frozen=True)
@@ -79,7 +94,7 @@ class ChangedGraphs:
             (edges, self.graph.find_edges(edges.heads, edges.relations, edges.tails)) for edges in drawn
         ]
 
-    def without(self, head: int, relation: int, answer: int, facts: Iterable[Edge]) -> Outcome:
+    def without(self, head: int, relation: int, answer: int, facts: Iterable[EdgeIds]) -> Outcome:
         """Ask on the graph without some facts.
 
         The IGNN keeps the edges it drew, but for those of the facts: so the difference is the facts' and not that of
@@ -90,7 +105,7 @@ class ChangedGraphs:
         kept = tuple(_kept(edges, ~np.isin(ids, removed)) for edges, ids in self._drawn)
         return self._asked(self.engine, replace(batch, removed=removed, ignn_edges=kept), answer)
 
-    def alone(self, head: int, relation: int, answer: int, facts: Iterable[Edge]) -> Outcome:
+    def alone(self, head: int, relation: int, answer: int, facts: Iterable[EdgeIds]) -> Outcome:
         """Ask on the graph of these facts and no others."""
         graph = only_edges(self.graph, edges_of(self.graph, facts))
         engine = Engine(self.engine.model, graph, self.engine.config)
@@ -100,20 +115,65 @@ class ChangedGraphs:
         return outcome(engine.answer(batch).of_all(self.graph.n_entities)[0], answer)
 
 
+class Evidence:
+    """The facts that each kind of evidence has for one explained answer; facts are ids in the file's direction."""
+
+    def __init__(
+        self, explanation: ExplanationData, most_paths: int, enough: float, random: np.random.Generator
+    ) -> None:
+        self._graph = explanation.graph
+        flow = self._flow = explanation.flow
+        self._ends = int(flow.query.nodes[flow.query.head]), int(flow.query.nodes[flow.answer])
+        self._longest = explanation.n_steps
+        self.walks: list[Walk] = strongest_walks(flow, most_paths, enough)
+        _, full = full_edges(flow, self._graph, explanation.horizon.max_attending_from_per_step)
+        edges = flow.query.nodes[full.head], full.relation, flow.query.nodes[full.tail]
+        self.full = self._of_paths([zip(*(column.tolist() for column in edges), strict=True)])
+        self._shuffled = [self.full[i] for i in random.permutation(len(self.full))]
+
+    def facts(self, kind: str, paths: int | None = None) -> tuple[EdgeIds, ...]:
+        """As many facts of a kind as the explanation has: of all its paths, or of the strongest ones alone."""
+        explained = self._of_paths(walk.edges for walk in self.walks[:paths])
+        if kind == "explanation":
+            return explained
+        if kind == "random":
+            return tuple(self._shuffled[: len(explained)])
+        return self._of_paths(self._shortest_paths(), len(explained))
+
+    def few_paths(self, kind: str) -> tuple[EdgeIds, ...]:
+        """The facts of the five strongest or the five shortest paths, or as many random facts as the strongest have.
+
+        There are five where attention came along so many, also if fewer brought enough for an explanation.
+        """
+        if kind == "shortest":
+            return self._of_paths(islice(self._shortest_paths(), FEW_PATHS))
+        strongest = self._of_paths(walk.edges for walk in strongest_walks(self._flow, FEW_PATHS))
+        return strongest if kind == "explanation" else tuple(self._shuffled[: len(strongest)])
+
+    def _shortest_paths(self) -> Iterable[tuple[EdgeIds, ...]]:
+        return shortest_paths(self._graph, *self._ends, self._longest)
+
+    def _of_paths(self, paths: Iterable[Iterable[EdgeIds]], most: int | None = None) -> tuple[EdgeIds, ...]:
+        """The facts of paths in their order, each once."""
+        facts: dict[EdgeIds, None] = {}
+        if most == 0:
+            return ()
+        for path in paths:
+            for edge in path:
+                facts[fact_of(self._graph, edge)] = None
+                if len(facts) == most:
+                    return tuple(facts)
+        return tuple(facts)
+
+
 def measure_predictions(
     reasoner: Reasoner,
-    split: str = "test",
-    sample: int | None = 200,
-    seed: int = 0,
-    *,
-    answers: str = "first",
-    kept_paths: int = KEPT_PATHS,
-    kept_share: float = KEPT_SHARE,
+    plan: Measurement = Measurement(),  # noqa: B008 (frozen)
     progress: Callable[[int, int], None] | None = None,
 ) -> Sample:
-    """Test explanations of the first or the stated answers to a sample of a split's questions, to all if None."""
-    questions = split_questions(reasoner.dataset, split, answers)
-    drawn = _drawn(questions, sample, seed)
+    """Test explanations of the answers to a sample of a split's questions."""
+    questions = split_questions(reasoner.dataset, plan.split, plan.answers)
+    drawn = _drawn(questions, plan.sample, plan.seed)
     graphs = ChangedGraphs(reasoner.engine)
     measured: list[Measured] = []
     without_facts = unreached = stayed = 0
@@ -124,8 +184,8 @@ def measure_predictions(
             unreached += 1
         else:
             # Draws depend on the question alone, so that a larger sample repeats them.
-            random = np.random.default_rng([seed, head, relation])
-            evidence = Evidence(explanation, kept_paths, kept_share, random)
+            random = np.random.default_rng([plan.seed, head, relation])
+            evidence = Evidence(explanation, plan.kept_paths, plan.kept_share, random)
             if evidence.facts("explanation"):
                 measured.append(_measured(explanation, evidence, graphs, (head, relation)))
             else:
@@ -169,14 +229,14 @@ def _measured(
     answer = int(flow.query.nodes[flow.answer])
 
     @cache  # some facts are those of several kinds of evidence
-    def without(facts: frozenset[Edge]) -> Outcome:
+    def without(facts: frozenset[EdgeIds]) -> Outcome:
         return graphs.without(*question, answer, sorted(facts))
 
     @cache
-    def alone(facts: frozenset[Edge]) -> Outcome:
+    def alone(facts: frozenset[EdgeIds]) -> Outcome:
         return graphs.alone(*question, answer, sorted(facts))
 
-    def tested(facts: tuple[Edge, ...]) -> EvidenceTest:
+    def tested(facts: tuple[EdgeIds, ...]) -> EvidenceTest:
         return EvidenceTest(len(facts), without(frozenset(facts)), alone(frozenset(facts)))
 
     few = {kind: evidence.few_paths(kind) for kind in KINDS}
@@ -206,7 +266,7 @@ def outcome(probabilities: np.ndarray, answer: int) -> Outcome:
     return Outcome(float(own), float(better + (tied + 1) / 2))
 
 
-def edges_at(graph: KnowledgeGraph, entity: int) -> list[Edge]:
+def edges_at(graph: KnowledgeGraph, entity: int) -> list[EdgeIds]:
     """All edges that lead away from an entity or to it."""
     away = np.arange(*graph.offsets[entity : entity + 2])
     edges = np.union1d(away, np.flatnonzero(graph.tails == entity))
@@ -214,7 +274,7 @@ def edges_at(graph: KnowledgeGraph, entity: int) -> list[Edge]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def edges_of(graph: KnowledgeGraph, facts: Iterable[Edge]) -> np.ndarray:
+def edges_of(graph: KnowledgeGraph, facts: Iterable[EdgeIds]) -> np.ndarray:
     """Ids of the edges of facts, those of the inverse relations too, ascending."""
     ids = np.array(list(facts), np.int64).reshape(-1, 3)
     backward = np.stack([ids[:, 2], graph.inverse[ids[:, 1]], ids[:, 0]], 1)

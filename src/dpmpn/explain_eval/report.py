@@ -2,15 +2,23 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.evaluate.metrics import wilson
-from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
-from dpmpn.explain_eval.evidence import KINDS
-from dpmpn.explain_eval.fidelity import CURVE, EvidenceTest, Measured, Outcome, Sample, measure_predictions
+from dpmpn.explain_eval.fidelity import (
+    CURVE,
+    KINDS,
+    EvidenceTest,
+    Measured,
+    Measurement,
+    Outcome,
+    Sample,
+    measure_predictions,
+)
 
 _RESAMPLES = 1000
 _FEWEST = 10  # values that an interval is given for
@@ -26,27 +34,16 @@ GROUPS: dict[str, Callable[[Measured], bool]] = {
 
 def measure_explanations(
     reasoner: Reasoner,
-    split: str = "test",
-    sample: int | None = 200,
-    seed: int = 0,
-    *,
-    answers: str = "first",
-    kept_paths: int = KEPT_PATHS,
-    kept_share: float = KEPT_SHARE,
+    plan: Measurement = Measurement(),  # noqa: B008 (frozen)
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """How necessary and how sufficient the facts of explanations are, against random ones and shortest paths."""
     started = time.perf_counter()
-    options: dict[str, Any] = {"answers": answers, "kept_paths": kept_paths, "kept_share": kept_share}
-    tested = measure_predictions(reasoner, split, sample, seed, **options, progress=progress)
-    return {
-        "dataset": reasoner.dataset.name,
-        "split": split,
-        "seed": seed,
-        **options,
-        **summarise(tested),
-        "seconds": time.perf_counter() - started,
-    }
+    summary = summarise(measure_predictions(reasoner, plan, progress))
+    settings = asdict(plan)
+    del settings["sample"]  # how many were drawn is in the summary
+    seconds = time.perf_counter() - started
+    return {"dataset": reasoner.dataset.name, **settings, **summary, "seconds": seconds}
 
 
 def summarise(sample: Sample) -> dict[str, Any]:
@@ -77,8 +74,7 @@ def estimate(
     is_share = values.dtype == bool
     values = values.astype(np.float64)
     whole = np.ones_like(values) if of is None else np.asarray(of, np.float64)
-    low: float | None = None
-    high: float | None = None
+    low, high = None, None
     if len(values) >= _FEWEST:
         low, high = map(float, wilson(values.mean(), len(values))) if is_share else _bootstrap(values, whole)
     return {"mean": float(values.mean() / whole.mean()), "low": low, "high": high}

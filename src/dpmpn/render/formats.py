@@ -1,20 +1,27 @@
-"""The formats of an explanation: the one list that the command line, the server, its page and Python read."""
+"""What people are given: an explanation, or why not another answer, and the one list of formats they are written in."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.why_not import WhyNotData
 from dpmpn.files import TEMPORARY_SUFFIX, sync
-from dpmpn.render.export import as_dot, as_tables
+from dpmpn.render.export import as_dot, as_networkx, as_record, as_tables, json_text, why_not_record
 from dpmpn.render.page import draw_page
-from dpmpn.render.record import as_record, json_text
 from dpmpn.render.svg import draw_png, draw_svg
-from dpmpn.render.text import full_text
+from dpmpn.render.text import explanation_text, full_text
+from dpmpn.render.why_not_text import why_not_text
+from dpmpn.wording import one_line
+
+if TYPE_CHECKING:
+    import networkx  # type: ignore[import-untyped]
+
 
 Files = dict[str, bytes]  # contents by the names of their files
 _WhyNot = Sequence[WhyNotData]
@@ -109,29 +116,75 @@ def checked_formats(formats: str | Iterable[str]) -> list[str]:
     return wanted
 
 
-def save_explanation(
-    explanation: ExplanationData,
-    folder: str | Path,
-    formats: str | Iterable[str],
-    why_not: Sequence[WhyNotData] = (),
-) -> list[Path]:
-    """Write the files of some formats, in the place of those of an earlier explanation; returns which.
+class WhyNot(WhyNotData):
+    """Where the attention of a candidate was lost; steps are counted from 1, and fields that say nothing are empty."""
 
-    All are made before the first is written, so what cannot be drawn leaves nothing behind. Files of the same
-    explanation stay, those of another one go; the folder may hold anything else.
-    """
-    wanted = checked_formats(formats)
-    folder = Path(folder)
-    contents: Files = {}
-    for format in wanted:
-        contents.update(FORMATS[format].files(explanation, why_not))
-    _check_places(folder, contents)
-    others = _of_another(
-        folder,
-        lambda format: contents if format in wanted else _files_if_possible(format, explanation, why_not),
-    )
-    _put_in_place(folder, contents, others)
-    return [folder / name for name in contents]
+    def text(self) -> str:
+        """The reason in a few sentences."""
+        return why_not_text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON holds it."""
+        return why_not_record(self)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+class Explanation(ExplanationData):
+    """Why an answer was given, read from the trace of one forward pass."""
+
+    def __repr__(self) -> str:
+        answer = self.answer
+        return f"Explanation({self.question} {one_line(answer.label)}, rank {answer.rank}, {answer.probability:.3g})"
+
+    def text(self) -> str:
+        """The explanation in sentences."""
+        return explanation_text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as values that JSON can hold; docs/explanation-format.md describes them."""
+        return as_record(self)
+
+    def to_networkx(self, full: bool = False) -> "networkx.MultiDiGraph":
+        """The pruned subgraph, or the full one, for networkx; edges point the way attention went."""
+        return as_networkx(self, full)
+
+    def svg(self) -> str:
+        """The picture of both subgraphs as SVG."""
+        return draw_svg(self)
+
+    def png(self) -> bytes:
+        """The picture of both subgraphs as PNG."""
+        return draw_png(self)
+
+    def html(self) -> str:
+        """A page of its own that plays the reasoning step by step."""
+        return draw_page(self)
+
+    def save(
+        self, folder: str | Path, formats: str | Iterable[str] = PLAIN, why_not: Sequence[WhyNotData] = ()
+    ) -> list[Path]:
+        """Write it to files of a folder, in the formats that `dpmpn explain --format` has; returns which.
+
+        All are made before the first is written, so what cannot be drawn leaves nothing behind. Files of the same
+        explanation stay, those of another one go; the folder may hold anything else.
+        """
+        wanted = checked_formats(formats)
+        folder = Path(folder)
+        contents: Files = {}
+        for format in wanted:
+            contents.update(FORMATS[format].files(self, why_not))
+        _check_places(folder, contents)
+        others = _of_another(
+            folder, lambda format: contents if format in wanted else _files_if_possible(format, self, why_not)
+        )
+        _put_in_place(folder, contents, others)
+        return [folder / name for name in contents]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the text and the picture."""
+        return f"<pre style='white-space: pre-wrap'>{escape(self.text())}</pre>{self.svg()}"
 
 
 def _files_if_possible(format: str, explanation: ExplanationData, why_not: Sequence[WhyNotData]) -> Files:

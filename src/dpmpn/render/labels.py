@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dpmpn.explain.subgraph import Node, Subgraph
-from dpmpn.render.colours import gained
+from dpmpn.explain.explanation import Node, Subgraph
 from dpmpn.render.markup import text_width, wrapped
-from dpmpn.render.shapes import LINE_HEIGHT, Box, Bundle, Curve, Disc, Label, Layout
+from dpmpn.render.shapes import LINE_HEIGHT, Box, Bundle, Curve, Disc, Label, Layout, gained
 
 NODE_SIZE, EDGE_SIZE = 11.0, 9.5  # of the letters
 _NODE_WIDTH = 148.0  # the most a line of a node's label may take

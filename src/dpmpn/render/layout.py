@@ -4,11 +4,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dpmpn.explain.subgraph import Node, Subgraph
+from dpmpn.explain.explanation import Node, Subgraph
 from dpmpn.render.arranging import Crowd, Graph, arranged, spread
-from dpmpn.render.colours import gained, most_attention, strengths
 from dpmpn.render.labels import EDGE_SIZE, NODE_SIZE, edge_lines, node_lines, size_of
-from dpmpn.render.shapes import LOOP_ROOM, Bundle, Disc, Label, Layout, bundled
+from dpmpn.render.shapes import (
+    LOOP_ROOM,
+    Bundle,
+    Disc,
+    Label,
+    Layout,
+    bundled,
+    gained,
+    most_attention,
+    strengths,
+)
 
 END_RADIUS = 13.0  # of the head and the answer
 MOST_OTHERS = (

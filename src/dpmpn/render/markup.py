@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from xml.sax.saxutils import escape, quoteattr
 
-from dpmpn.render.colours import OUTLINE, TEXT
-from dpmpn.render.shapes import LINE_HEIGHT, Label
+from dpmpn.render.shapes import LINE_HEIGHT, OUTLINE, TEXT, Label
 
 FONTS = "'DejaVu Sans', Verdana, sans-serif"
 _ASCII = (  # thousandths of the font size, from the space to the tilde

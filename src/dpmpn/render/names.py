@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from dpmpn.explain.explanation import Question
+from dpmpn.explain.explanation import Node, Question, Subgraph
 from dpmpn.explain.paths import PathGroup
-from dpmpn.explain.subgraph import Node, Subgraph
 from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.markup import readable
 from dpmpn.wording import one_line

@@ -14,16 +14,14 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from dpmpn.explain.explanation import ExplanationData
+from dpmpn.explain.explanation import ExplanationData, Subgraph
 from dpmpn.explain.paths import PathGroup
-from dpmpn.explain.subgraph import Subgraph
 from dpmpn.explain.why_not import WhyNotData
-from dpmpn.render.colours import ANSWER, HEAD, LITTLE, OUTLINE, node_colour
 from dpmpn.render.layout import lay_out_full, lay_out_pruned
 from dpmpn.render.markup import FONTS
 from dpmpn.render.names import DisplayNames, plain, renamed
 from dpmpn.render.panel import Panel, draw_subgraph
-from dpmpn.render.shapes import Layout
+from dpmpn.render.shapes import ANSWER, HEAD, LITTLE, OUTLINE, Layout, node_colour
 from dpmpn.render.text import fact_text, full_caption, overview, pruned_caption, step_texts
 from dpmpn.render.why_not_text import why_not_text
 from dpmpn.wording import counted, percent, small_percent

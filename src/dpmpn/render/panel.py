@@ -5,23 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmpn.explain.subgraph import Edge, Subgraph
-from dpmpn.render.colours import (
+from dpmpn.explain.explanation import Edge, Subgraph
+from dpmpn.render.labels import Placer, edge_lines, place_edge_labels, place_node_labels
+from dpmpn.render.markup import circle, element, label_text, number, polygon, text_width, title
+from dpmpn.render.names import with_identifier
+from dpmpn.render.shapes import (
     ANSWER,
     FAINT_LINE,
     FAINT_TEXT,
     HEAD,
     LINE,
-    TEXT,
-    gained,
-    node_colour,
-    strengths,
-)
-from dpmpn.render.labels import Placer, edge_lines, place_edge_labels, place_node_labels
-from dpmpn.render.markup import circle, element, label_text, number, polygon, text_width, title
-from dpmpn.render.names import with_identifier
-from dpmpn.render.shapes import (
     LINE_HEIGHT,
+    TEXT,
     Box,
     Bundle,
     Curve,
@@ -31,6 +26,9 @@ from dpmpn.render.shapes import (
     arrow_signs,
     bundled,
     curve_of,
+    gained,
+    node_colour,
+    strengths,
 )
 
 _FINE = 81  # points of a line: nearer to each other than the smallest label is wide

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from dpmpn.explain.explanation import ExplanationData
+from dpmpn.explain.explanation import Edge, ExplanationData, Node, Subgraph
 from dpmpn.explain.paths import Fact
-from dpmpn.explain.subgraph import Edge, Node, Subgraph
 from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.names import DisplayNames, plain
 from dpmpn.render.why_not_text import why_not_text

@@ -91,7 +91,7 @@ def _not_attended_from(why: WhyNotData) -> list[str]:
     if not node.distance:
         sentences = [
             f"{x} had attention {probability_shown(node.attention)} after step {node.step}, {_rank(node)}, but step "
-            f"{why.step} did not go on from it, and nothing led back to it.",
+            f"{why.step} did not go on from it, and nothing led back to it."
         ]
     else:
         away = counted(node.distance, "fact")

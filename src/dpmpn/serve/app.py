@@ -259,7 +259,7 @@ def _describe(app: FastAPI, has_token: bool) -> None:
 
 
 def _completed(description: dict[str, Any], has_token: bool) -> dict[str, Any]:
-    from dpmpn.render.record import schema
+    from dpmpn.render.export import schema
 
     schemas = description["components"]["schemas"]
     # The parts of the format keep their names; references to them move along.

@@ -14,7 +14,7 @@ from dpmpn.serve.problems import Problem
 from dpmpn.wording import six_digits
 
 if TYPE_CHECKING:
-    from dpmpn.render.explanation import Explanation
+    from dpmpn.render.formats import Explanation
 
 
 def json_reply(value: Any) -> Response:

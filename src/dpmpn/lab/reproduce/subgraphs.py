@@ -20,8 +20,8 @@ from dpmpn.wording import counted, percentage, probability_shown
 if TYPE_CHECKING:
     from dpmpn.ask.results import QueryResult
     from dpmpn.data.graph import KnowledgeGraph
-    from dpmpn.explain.subgraph import Subgraph
-    from dpmpn.render.explanation import Explanation
+    from dpmpn.explain.explanation import Subgraph
+    from dpmpn.render.formats import Explanation
 
 Edge = tuple[str, str, str]  # head, relation and tail as the graph names them, inverse relations included
 

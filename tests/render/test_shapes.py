@@ -1,6 +1,6 @@
 from hand_made import diamond, node
 
-from dpmpn.render.colours import EARLY, LATE, LITTLE, gained, node_colour, strengths
+from dpmpn.render.shapes import EARLY, LATE, LITTLE, gained, node_colour, strengths
 
 
 def test_grey_is_little_yellow_early_and_red_late():
