@@ -1,7 +1,9 @@
-"""`dpmpn datasets`: lists the datasets known by name, fetches one, or describes one and what of it leaks."""
+"""`dpmpn datasets`: lists the datasets known by name, fetches one, or describes one; `dpmpn inductive` parts one."""
 
+import shlex
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +12,7 @@ from rich.markup import escape
 
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import DASHES
+from dpmpn.data.dataset import write_dataset
 from dpmpn.data.importer import load_dataset
 from dpmpn.data.registry import (
     MIRROR_VARIABLE,
@@ -22,6 +25,7 @@ from dpmpn.data.registry import (
     list_datasets,
 )
 from dpmpn.data.vocabulary import Vocabulary
+from dpmpn.files import whole_folder, write_json
 from dpmpn.wording import duration, megabytes, percentage
 
 _MARKS = {
@@ -34,6 +38,12 @@ _MARKS = {
     "unseen": "have an entity or a relation without a training fact",
 }
 _SHOWN_PAIRS = 10
+_PARTS_REPORT = "inductive.json"
+_PARTS = {"whole": "all of it", "train": "to train on", "ask": "to ask about"}
+_SIZES = ("entities", "relations", "facts", "train", "valid", "test")
+DatasetArgument = Annotated[
+    str, typer.Argument(metavar="NAME_OR_FOLDER", help="a name of `dpmpn datasets`, or a folder")
+]
 
 app = typer.Typer(name="datasets", context_settings=DASHES)
 
@@ -58,16 +68,13 @@ def _row_values(row: DatasetRow) -> dict[str, str | None]:
 def _show_list(output: Output, rows: list[DatasetRow]) -> None:
     shown = table("name", "kind", "preset", "folder")
     for row in rows:
-        shown.add_row(row.name, row.kind, row.preset or "-", str(row.folder or _not_found(row)))
+        advice = f" (dpmpn datasets fetch {row.name})" if row.can_be_fetched else ""
+        shown.add_row(row.name, row.kind, row.preset or "-", str(row.folder or f"not found{advice}"))
     output.show(shown)
     if any(row.folder is None for row in rows):
         output.say()
         looked_in = f"the folder ${ROOT_VARIABLE} names, and below {default_root()}"
         output.say(f"Datasets that are not found are looked for below {looked_in}.")
-
-
-def _not_found(row: DatasetRow) -> str:
-    return f"not found (dpmpn datasets fetch {row.name})" if row.can_be_fetched else "not found"
 
 
 @app.command("fetch")
@@ -96,7 +103,8 @@ def fetch(
     output = Output(json)
     with Meter(output, "bytes") as meter:
         fetched = fetch_dataset(name, to, mirror, _with_rate(meter.show))
-    output.result(_fetched_values(fetched), lambda: _show_fetched(output, fetched))
+    values = asdict(fetched) | {"folder": str(fetched.folder)}
+    output.result(values, lambda: _show_fetched(output, fetched))
 
 
 def _with_rate(show: Callable[[int, int, str], None]) -> Callable[[int, int], None]:
@@ -116,16 +124,6 @@ def _with_rate(show: Callable[[int, int, str], None]) -> Callable[[int, int], No
     return show_bytes
 
 
-def _fetched_values(fetched: Fetched) -> dict[str, Any]:
-    return {
-        "name": fetched.name,
-        "folder": str(fetched.folder),
-        "is_new": fetched.is_new,
-        "bytes": fetched.bytes,
-        "licence": fetched.licence,
-    }
-
-
 def _show_fetched(output: Output, fetched: Fetched) -> None:
     if not fetched.bytes:
         output.say(f"{fetched.name} comes with the package: nothing to fetch.")
@@ -143,12 +141,7 @@ def _show_fetched(output: Output, fetched: Fetched) -> None:
 
 
 @app.command("stats")
-def stats(
-    dataset: Annotated[
-        str, typer.Argument(metavar="NAME_OR_FOLDER", help="a name of `dpmpn datasets`, or a folder")
-    ],
-    json: JsonTarget = None,
-) -> None:
+def stats(dataset: DatasetArgument, json: JsonTarget = None) -> None:
     """Describe a dataset: sizes, multi-edges, shortest paths, and how much of valid and test stands in train."""
     output = Output(json)
     data = load_dataset(dataset)
@@ -220,3 +213,58 @@ def _average(report: dict[str, Any]) -> str:
         return "-"
     error = report["shortest_path"]["standard_error"]
     return f"{report['average_shortest_path_valid']:.2f}" + (f" ± {error:.3f}" if error is not None else "")
+
+
+def inductive(
+    dataset: DatasetArgument,
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="DIR", help="folder to make, with the datasets train and ask in it"),
+    ],
+    share: Annotated[
+        float,
+        typer.Option(
+            "--share", metavar="NUMBER", help="of the entities to train on; the others are asked about"
+        ),
+    ] = 0.5,
+    seed: Annotated[int, typer.Option("--seed", min=0, metavar="INT", help="key of all that is drawn")] = 0,
+    json: JsonTarget = None,
+) -> None:
+    """Part a dataset in two with the same relations and no common entity, to train on one and ask about the other.
+
+    Parts grow from many entities at once, so that most neighbourhoods stay whole; facts between the parts are left
+    out. Each part has a tenth of its facts held out for validation and a tenth for testing. What became of the facts
+    is printed, and kept in DIR/inductive.json.
+
+    For example: dpmpn inductive WN18RR --out graphs/parted
+    """
+    output = Output(json)
+
+    from dpmpn.data.inductive import inductive_split
+
+    with whole_folder(out) as folder:
+        parted = inductive_split(load_dataset(dataset), share, seed)
+        for name, part in (("train", parted.train), ("ask", parted.ask)):
+            (folder / name).mkdir()
+            write_dataset(part, folder / name)
+        write_json(folder / _PARTS_REPORT, parted.report)
+    output.result(parted.report, lambda: _show_parts(output, parted.report, out))
+
+
+def _show_parts(output: Output, report: dict[str, Any], out: Path) -> None:
+    columns = (*_SIZES, "facts of an entity")
+    shown = table(report["dataset"], *columns, right=columns)
+    for part, label in _PARTS.items():
+        sizes = report[part]
+        counts = [f"{sizes[size]:,}" if size in sizes else "" for size in _SIZES]
+        shown.add_row(label, *counts, f"{sizes['mean_degree']:.1f}")
+    output.show(shown)
+    output.say()
+    output.say(f"{report['facts_between']:,} facts between the parts were left out.")
+    if others := report["other_relations"]:
+        output.say(
+            f"{report['facts_of_other_relations']:,} facts to ask about were left out, too: no fact to train on has "
+            f"their {len(others):,} relations."
+        )
+    output.say(f"Train with:  dpmpn train {shlex.quote(str(out / 'train'))} --model strong --out RUN_DIR")
+    output.say(f"Then ask:    dpmpn evaluate RUN_DIR --on {shlex.quote(str(out / 'ask'))}")

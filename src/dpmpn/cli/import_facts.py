@@ -15,102 +15,91 @@ from dpmpn.data.labels import read_labels
 from dpmpn.data.sources.base import ReadOptions
 from dpmpn.data.sources.formats import FORMATS, open_sources, split_files
 from dpmpn.errors import ConfigError, DataError
-from dpmpn.wording import counted, duration, percent
+from dpmpn.wording import counted, duration, listed, percent
 
 _MEGABYTE = 1_000_000
 _SHOWN_PAIRS = 3
 
 
+_Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE...",
+        help=f"files ({' '.join(f'.{suffix}' for suffix in FORMATS)}, also .gz .zst .zip), "
+        "a folder with train, valid and test files, a SPARQL endpoint (https://...), or a database "
+        "(sqlite:///..., postgresql://...)",
+    ),
+]
+_Out = Annotated[Path, typer.Option(metavar="GRAPH_DIR", help="folder to make")]
+_Valid = Annotated[
+    list[str] | None, typer.Option(metavar="SOURCE", help="validation facts, read like SOURCE")
+]
+_Test = Annotated[list[str] | None, typer.Option(metavar="SOURCE", help="test facts, read like SOURCE")]
+_Columns = Annotated[
+    str | None, typer.Option(metavar="HEAD,RELATION,TAIL", help="names of the columns, or positions from 1")
+]
+_Separator = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="between columns; found out if not given")
+]
+_Header = Annotated[bool | None, typer.Option(help="whether the first line names the columns")]
+_Format = Annotated[
+    str | None, typer.Option(metavar="NAME", help="of files whose name does not tell, such as csv")
+]
+_Query = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT|@FILE", help="what to ask an endpoint or a database for: three columns"),
+]
+_Literals = Annotated[
+    str, typer.Option(metavar="drop|keep", help="values in RDF, such as numbers: left out, or nodes")
+]
+_SkipBad = Annotated[
+    bool,
+    typer.Option("--skip-bad", help="leave out lines that cannot be read, and count them, instead of ending"),
+]
+_Labels = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE", help="what identifiers are called: id, name, description, type (tsv csv json)"
+    ),
+]
+_Split = Annotated[
+    str,
+    typer.Option(metavar="random|time|none", help="what is held out where --valid and --test are not given"),
+]
+_ValidShare = Annotated[
+    float, typer.Option(min=0, max=1, metavar="NUMBER", help="share of facts held out for validation")
+]
+_TestShare = Annotated[
+    float, typer.Option(min=0, max=1, metavar="NUMBER", help="share of facts held out for testing")
+]
+_TimeColumn = Annotated[str | None, typer.Option(metavar="NAME", help="column of times, for --split time")]
+_Seed = Annotated[int, typer.Option(min=0, metavar="INT", help="key of the random split")]
+_Inductive = Annotated[
+    bool, typer.Option("--inductive", help="hold out facts of entities without any training fact, too")
+]
+_Name = Annotated[str | None, typer.Option(metavar="TEXT", help="of the dataset; default: of the folder")]
+
+
 def command(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SOURCE...",
-            help=f"files ({' '.join(f'.{suffix}' for suffix in FORMATS)}, also .gz .zst .zip), "
-            "a folder with train, valid and test files, a SPARQL endpoint (https://...), or a database "
-            "(sqlite:///..., postgresql://...)",
-        ),
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="GRAPH_DIR", help="folder to make")],
-    valid: Annotated[
-        list[str] | None, typer.Option("--valid", metavar="SOURCE", help="validation facts, read like SOURCE")
-    ] = None,
-    test: Annotated[
-        list[str] | None, typer.Option("--test", metavar="SOURCE", help="test facts, read like SOURCE")
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns", metavar="HEAD,RELATION,TAIL", help="names of the columns, or positions from 1"
-        ),
-    ] = None,
-    separator: Annotated[
-        str | None,
-        typer.Option("--separator", metavar="CHAR", help="between columns; found out if not given"),
-    ] = None,
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="whether the first line names the columns")
-    ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option("--format", metavar="NAME", help="of files whose name does not tell, such as csv"),
-    ] = None,
-    query: Annotated[
-        str | None,
-        typer.Option(
-            "--query", metavar="TEXT|@FILE", help="what to ask an endpoint or a database for: three columns"
-        ),
-    ] = None,
-    literals: Annotated[
-        str,
-        typer.Option(
-            "--literals", metavar="drop|keep", help="values in RDF, such as numbers: left out, or nodes"
-        ),
-    ] = "drop",
-    skip_bad: Annotated[
-        bool,
-        typer.Option(
-            "--skip-bad", help="leave out lines that cannot be read, and count them, instead of ending"
-        ),
-    ] = False,
-    labels: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--labels",
-            metavar="FILE",
-            help="what identifiers are called: id, name, description, type (tsv csv json)",
-        ),
-    ] = None,
-    split: Annotated[
-        str,
-        typer.Option(
-            "--split",
-            metavar="random|time|none",
-            help="what is held out where --valid and --test are not given",
-        ),
-    ] = "random",
-    valid_share: Annotated[
-        float,
-        typer.Option(
-            "--valid-share", min=0, max=1, metavar="NUMBER", help="share of facts held out for validation"
-        ),
-    ] = 0.05,
-    test_share: Annotated[
-        float,
-        typer.Option(
-            "--test-share", min=0, max=1, metavar="NUMBER", help="share of facts held out for testing"
-        ),
-    ] = 0.05,
-    time_column: Annotated[
-        str | None, typer.Option("--time-column", metavar="NAME", help="column of times, for --split time")
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, metavar="INT", help="key of the random split")] = 0,
-    inductive: Annotated[
-        bool, typer.Option("--inductive", help="hold out facts of entities without any training fact, too")
-    ] = False,
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="TEXT", help="of the dataset; default: of the folder")
-    ] = None,
+    sources: _Sources,
+    out: _Out,
+    valid: _Valid = None,
+    test: _Test = None,
+    columns: _Columns = None,
+    separator: _Separator = None,
+    header: _Header = None,
+    format: _Format = None,
+    query: _Query = None,
+    literals: _Literals = "drop",
+    skip_bad: _SkipBad = False,
+    labels: _Labels = None,
+    split: _Split = "random",
+    valid_share: _ValidShare = 0.05,
+    test_share: _TestShare = 0.05,
+    time_column: _TimeColumn = None,
+    seed: _Seed = 0,
+    inductive: _Inductive = False,
+    name: _Name = None,
     json: JsonTarget = None,
 ) -> None:
     """Make a dataset of files, a SPARQL endpoint or a database: read, split, checked for leaks, ready to train on.
@@ -119,13 +108,8 @@ def command(
     runs/mine. What was read, left out and why is printed, and kept in GRAPH_DIR/import.json.
     """
     output = Output(json)
-    _check_choice("--split", split, ("random", "time", "none"))
     _check_choice("--literals", literals, ("drop", "keep"))
-    _check_split(split, time_column, bool(valid or test))
-    if valid_share + test_share >= 1:
-        raise ConfigError(
-            f"--valid-share and --test-share are {valid_share + test_share:g} together; leave facts to train on"
-        )
+    _check_split(split, time_column, bool(valid or test), valid_share + test_share)
     options = ReadOptions(
         format=format,
         columns=_three(columns),
@@ -162,13 +146,18 @@ def _tick(meter: Meter) -> Callable[[int, int | None, int], None]:
     return show
 
 
-def _check_split(split: str, time_column: str | None, given: bool) -> None:
+def _check_split(split: str, time_column: str | None, given: bool, held_out: float) -> None:
+    _check_choice("--split", split, ("random", "time", "none"))
     if split == "time" and time_column is None:
         raise ConfigError("--split time needs a column of times; name it with --time-column")
     if time_column is not None and split != "time":
         raise ConfigError("--time-column is for --split time; add that, or leave the column out")
     if given and split == "time":
         raise ConfigError("--split time is for facts without --valid and --test; leave it out")
+    if held_out >= 1:
+        raise ConfigError(
+            f"--valid-share and --test-share are {held_out:g} together; leave facts to train on"
+        )
 
 
 def _by_split(sources: list[str], valid: list[str], test: list[str]) -> dict[str, list[str]]:
@@ -207,7 +196,7 @@ def _query_text(query: str | None) -> str | None:
 
 def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ConfigError(f"{option} must be {', '.join(choices[:-1])} or {choices[-1]}, not '{value}'")
+        raise ConfigError(f"{option} must be {listed(choices, 'or')}, not '{value}'")
 
 
 def _show(output: Output, report: dict[str, Any], out: Path) -> None:

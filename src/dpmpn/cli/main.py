@@ -15,7 +15,6 @@ from dpmpn.cli import (
     explain,
     explain_eval,
     import_facts,
-    inductive,
     predict,
     reproduce,
     serve,
@@ -37,7 +36,8 @@ app = typer.Typer(
 )
 app.command("import")(import_facts.command)
 app.add_typer(datasets.app)
-for module in (train, evaluate, predict, explain, complete, serve, reproduce, compare, inductive, bench):
+app.command("inductive")(datasets.inductive)
+for module in (train, evaluate, predict, explain, complete, serve, reproduce, compare, bench):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 app.command("explain-eval")(explain_eval.command)
 
