@@ -25,7 +25,7 @@ def reasoner() -> dpmpn.Reasoner:
 def test_what_was_left_out_is_told_with_its_rank_and_would_be_kept(reasoner: dpmpn.Reasoner) -> None:
     graph = reasoner.graph
     (asked,) = reasoner.ask([reasoner.question_ids("hub", "knows")])
-    visited = set(asked.nodes.tolist())
+    visited = set(asked.reached.entities.tolist())
     left_out = [entity for entity in range(graph.n_entities) if entity not in visited]
     assert len(left_out) > 10
     distances = set()

@@ -31,15 +31,15 @@ def test_each_answer_has_its_own_prior_also_when_asked_together(reasoner: dpmpn.
     profile = profile_features(graph, np.empty(0, np.int64), are_on=True).to(rows)
     expected = (rows @ profile.t()).softmax(1).detach().numpy()
     for asked, prior in zip(reasoner.ask(questions), expected, strict=True):
-        assert len(asked.nodes) > 2 and len(set(prior[asked.nodes])) > 1
+        assert len(asked.reached.entities) > 2 and len(set(prior[asked.reached.entities])) > 1
         for kept in (asked, asked.alone()):
-            found = [kept.explain(int(node)).prior for node in asked.nodes]
-            assert found == pytest.approx(prior[asked.nodes], rel=1e-4)
+            found = [kept.explain(int(node)).prior for node in asked.reached.entities]
+            assert found == pytest.approx(prior[asked.reached.entities], rel=1e-4)
 
 
 def test_without_a_trace_or_in_the_papers_model_there_is_none(reasoner: dpmpn.Reasoner) -> None:
     (asked,) = reasoner.ask([reasoner.question_ids("hub", "knows")], traced=False)
-    assert asked.prior is None
+    assert asked.reached.prior is None
     small = {"n_dims": 6, "n_steps_in_agnn": 2, "n_epochs": 1, "threads": 1}
     papers = dpmpn.Reasoner(model="paper", **small).fit(dpmpn.dataset_from_tuples(FACTS, name="leaves"))
     assert papers.explain("hub", "knows").prior is None

@@ -57,8 +57,11 @@ class Answers:
         return self[self.ranks <= top]
 
     def of(self, query: int) -> "Answers":
-        """The answers to one question."""
-        return self[slice(*np.searchsorted(self.query, [query, query + 1]))]
+        """The answers to one question alone; the trace stays that of all."""
+        own, alone = self[slice(*np.searchsorted(self.query, [query, query + 1]))], [query]
+        return replace(
+            own, heads=self.heads[alone], relations=self.relations[alone], query=np.zeros_like(own.query)
+        )
 
 
 class Asker:

@@ -158,16 +158,11 @@ class Reasoner:
         """
         heads, relations = (np.array([question[i] for question in questions], np.int64) for i in range(2))
         answers = self.asker.ask(heads, relations, traced)
-        horizon, results = self.config.asking_horizon(), []
-        for query, question in enumerate(questions):
-            own = answers.of(query)
-            results.append(
-                QueryResult(
-                    *(self.graph, horizon, *question, own.entities, own.probabilities, own.through_unseen),
-                    *(own.trace, self.known, query, own.prior),
-                )
-            )
-        return results
+        common = self.graph, self.config.asking_horizon(), self.known
+        return [
+            QueryResult(*common, answers.of(query), query, inverse)
+            for query, (_, _, inverse) in enumerate(questions)
+        ]
 
     def explain(
         self, head: str, relation: str, answer: str | None = None, inverse: bool = False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, KnownFacts, flow_of
+from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, Answers, KnownFacts, flow_of
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.settings import Horizon
 from dpmpn.errors import DataError
@@ -16,7 +16,6 @@ from dpmpn.explain.explanation import Prediction, Question
 if TYPE_CHECKING:
     import polars as pl
 
-    from dpmpn.engine.trace import ReasoningTrace
     from dpmpn.explain.flow import QueryFlow
     from dpmpn.explain.paths import Path
     from dpmpn.render.formats import Explanation, WhyNot
@@ -92,53 +91,48 @@ class QueryResult:
 
     graph: KnowledgeGraph
     horizon: Horizon
-    head: int  # ids
-    relation: int
-    inverse: bool  # whether the relation is asked backwards
-    nodes: np.ndarray
-    probabilities: np.ndarray
-    through_unseen: np.ndarray
-    trace: "ReasoningTrace | None"  # of all questions that were asked together; None if it was not kept
     known: KnownFacts
-    query: int = 0  # which of the trace's questions this is
-    prior: np.ndarray | None = None  # of the nodes, before any step; None without one, or without a trace
+    reached: Answers  # to this question alone; the trace is of all questions that were asked together
+    query: int  # which of those in the trace this is
+    inverse: bool  # whether its relation is asked backwards
+
+    @property
+    def head(self) -> int:
+        """Id of the entity it starts from."""
+        return int(self.reached.heads[0])
 
     @cached_property
     def flow(self) -> "QueryFlow":
         """What its steps did."""
-        return flow_of(self.trace, self.query)
+        return flow_of(self.reached.trace, self.query)
 
     def alone(self) -> "QueryResult":
         """The same without what the steps did for the questions it was asked together with."""
-        alone = replace(self, trace=None)
+        alone = replace(self, reached=replace(self.reached, trace=None))
         alone.__dict__["flow"] = self.flow
         return alone
 
     @property
     def question(self) -> Question:
         """What was asked, by its names."""
-        relation = int(self.graph.inverse[self.relation]) if self.inverse else self.relation
+        relation = int(self.reached.relations[0])
+        relation = int(self.graph.inverse[relation]) if self.inverse else relation
         entities, relations = self.graph.entities, self.graph.relation_names
-        return Question(
-            entities.name(self.head),
-            relations.name(relation),
-            self.inverse,
-            entities.label(self.head),
-            relations.label(relation),
-        )
+        labels = entities.label(self.head), relations.label(relation)
+        return Question(entities.name(self.head), relations.name(relation), self.inverse, *labels)
 
     def answers(self, top: int = 10, new: bool = False) -> Predictions:
         """The best answers; `new` leaves out those that the graph or any split states."""
         # Attention cannot leave a head without edges, and is no answer there.
-        rows = np.arange(len(self.nodes) if self.graph.degree(self.head) else 0)
+        best = self.reached if self.graph.degree(self.head) else self.reached[:0]
         if new:
-            rows = rows[self._stated(rows) == NOWHERE]
-        rows = rows[:top]
-        return Predictions(self._predictions(rows, np.arange(len(rows)) + 1), self.nodes[rows], self)
+            best = best[self.known.stated_of(best) == NOWHERE]
+        best = best[:top]
+        return Predictions(self._predictions(best), best.entities, self)
 
     def is_reached(self, entity: int) -> bool:
         """Whether attention reached an entity, so that it is an answer, if perhaps one far down the list."""
-        return bool((self.nodes == entity).any())
+        return entity in self.reached.entities
 
     def explain(self, answer: int | None = None) -> "Explanation":
         """Why it has an answer, the first one if none is given."""
@@ -146,9 +140,10 @@ class QueryResult:
         from dpmpn.render.formats import Explanation
 
         row = self._explained(answer)
-        (prediction,) = self._predictions(np.array([row]), np.array([row + 1]))
-        prior = None if self.prior is None else float(self.prior[row])
-        flow = AnswerFlow.to(self.flow, int(self.nodes[row]))
+        explained = self.reached[row : row + 1]
+        (prediction,) = self._predictions(explained, row + 1)
+        prior = None if explained.prior is None else float(explained.prior[0])
+        flow = AnswerFlow.to(self.flow, int(explained.entities[0]))
         return Explanation(self.question, prediction, self.horizon, self.graph, flow, prior)
 
     def why_not(self, candidate: int) -> "WhyNot":
@@ -156,35 +151,22 @@ class QueryResult:
         from dpmpn.explain.why_not import ReachedNodes, why_not
         from dpmpn.render.formats import WhyNot
 
-        reached = ReachedNodes(self.graph, self.horizon, self.head, self.flow, self.nodes, self.probabilities)
+        found = self.reached.entities, self.reached.probabilities
+        reached = ReachedNodes(self.graph, self.horizon, self.head, self.flow, *found)
         return WhyNot(**vars(why_not(reached, candidate)))
 
-    def _predictions(self, rows: np.ndarray, ranks: np.ndarray) -> list[Prediction]:
-        """Some of what was reached, with the ranks to give them."""
-        names = self.graph.entities
-        entities, probabilities, through = (
-            column[rows].tolist() for column in (self.nodes, self.probabilities, self.through_unseen)
-        )
-        columns = zip(
-            entities, probabilities, through, ranks.tolist(), self._stated(rows).tolist(), strict=True
-        )
+    def _predictions(self, answers: Answers, first_rank: int = 1) -> list[Prediction]:
+        """Some of what was reached, ranked from a number on."""
+        names, stated_in = self.graph.entities, self.known.stated_of(answers)
+        columns = (answers.entities, answers.probabilities, answers.through_unseen, stated_in)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
         return [
             Prediction(
-                names.name(entity),
-                probability,
-                rank,
-                stated == KNOWN,
-                names.label(entity),
-                part,
-                HELD_OUT[stated],
+                *(names.name(entity), probability, rank, stated == KNOWN),
+                *(names.label(entity), through_unseen, HELD_OUT[stated]),
             )
-            for entity, probability, part, rank, stated in columns
+            for rank, (entity, probability, through_unseen, stated) in enumerate(rows, first_rank)
         ]
-
-    def _stated(self, rows: np.ndarray) -> np.ndarray:
-        """Where each of some answers is stated."""
-        question = np.array([self.head]), np.array([self.relation])
-        return self.known.stated(*question, np.zeros(len(rows), np.int64), self.nodes[rows])
 
     def _explained(self, answer: int | None) -> int:
         """The row of the entity to explain: the one given, or the first."""
@@ -201,4 +183,4 @@ class QueryResult:
                 f"no attention reached '{names.name(answer)}', so nothing carried it there; "
                 "ask why not this one instead"
             )
-        return int(np.flatnonzero(self.nodes == answer)[0])
+        return int(np.flatnonzero(self.reached.entities == answer)[0])

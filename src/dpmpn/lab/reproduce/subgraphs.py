@@ -160,7 +160,7 @@ def _first_test_query(dataset: Dataset) -> Edge:
 
 
 def _first_answer(asked: "QueryResult") -> str:
-    return asked.graph.entities.name(int(asked.nodes[0]))
+    return asked.graph.entities.name(int(asked.reached.entities[0]))
 
 
 def _saved(explanation: "Explanation", workshop: Workshop, folder: str) -> list[str]:
