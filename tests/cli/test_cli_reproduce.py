@@ -6,7 +6,7 @@ from inspect import signature
 
 import pytest
 
-from dpmpn.cli.reproduce import command
+from dpmpn.cli.lab import reproduce
 from dpmpn.lab.reproduce.making import EXHIBITS
 
 
@@ -25,7 +25,7 @@ def test_the_list_shows_what_the_paper_says(call):
 
 
 def test_the_help_names_the_exhibits_that_take_a_dataset():
-    option = signature(command).parameters["dataset"].annotation.__metadata__[0]
+    option = signature(reproduce).parameters["dataset"].annotation.__metadata__[0]
     words = set(re.findall(r"[\w-]+", option.help))
     taking = {name for name, exhibit in EXHIBITS.items() if len(exhibit.datasets) > 1}
     assert words & set(EXHIBITS) == taking

@@ -7,16 +7,14 @@ from typing import NoReturn
 import typer
 
 from dpmpn.cli import (
-    bench,
-    compare,
     complete,
     datasets,
     evaluate,
     explain,
     explain_eval,
     import_facts,
+    lab,
     predict,
-    reproduce,
     serve,
     train,
 )
@@ -37,8 +35,10 @@ app = typer.Typer(
 app.command("import")(import_facts.command)
 app.add_typer(datasets.app)
 app.command("inductive")(datasets.inductive)
-for module in (train, evaluate, predict, explain, complete, serve, reproduce, compare, bench):
+for module in (train, evaluate, predict, explain, complete, serve):
     app.command(module.__name__.rpartition(".")[2])(module.command)
+for command in (lab.reproduce, lab.compare, lab.bench):
+    app.command()(command)
 app.command("explain-eval")(explain_eval.command)
 
 

@@ -13,6 +13,12 @@ from dpmpn.data.importer import load_dataset
 from dpmpn.settings import Setting
 from dpmpn.suitable_config import suitable_config
 
+DatasetName = Annotated[
+    str, typer.Argument(metavar="DATASET_OR_FOLDER", help="a name of `dpmpn datasets`, or a folder")
+]
+PresetName = Annotated[
+    str | None, typer.Option("--preset", metavar="NAME|FILE", help="settings to start from")
+]
 _ALIASES = {"n_epochs": ["--epochs"]}
 _KINDS = {int: "INT", float: "NUMBER", str: "TEXT"}
 DASHES = {"token_normalize_func": lambda name: name.replace("_", "-")}
@@ -68,12 +74,8 @@ def _parameter(leaf: Setting) -> inspect.Parameter:
         show_default=False,
         rich_help_panel=f"Settings: {leaf.section}",
     )
-    return inspect.Parameter(
-        leaf.key,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[str | None, option],
-    )
+    annotation = Annotated[str | None, option]
+    return inspect.Parameter(leaf.key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _help(leaf: Setting) -> str:

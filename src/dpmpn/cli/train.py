@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpmpn.cli.output import JsonTarget, Meter, Output
-from dpmpn.cli.settings import chosen_settings, with_settings
+from dpmpn.cli.settings import DatasetName, PresetName, chosen_settings, with_settings
 from dpmpn.cli.signals import stoppable
 from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
@@ -23,13 +23,9 @@ if TYPE_CHECKING:
 
 @with_settings()
 def command(
-    dataset: Annotated[
-        str, typer.Argument(metavar="DATASET_OR_FOLDER", help="a name of `dpmpn datasets`, or a folder")
-    ],
+    dataset: DatasetName,
     out: Annotated[Path, typer.Option("--out", metavar="RUN_DIR", help="folder of the run")],
-    preset: Annotated[
-        str | None, typer.Option("--preset", metavar="NAME|FILE", help="settings to start from")
-    ] = None,
+    preset: PresetName = None,
     max_queries: Annotated[
         int | None, typer.Option("--max-queries", min=1, metavar="INT", help="end after so many queries")
     ] = None,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpmpn.cli.compare import command
+from dpmpn.cli.lab import compare
 from dpmpn.cli.main import run
 from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.evaluate.metrics import TITLES
@@ -171,5 +171,5 @@ def test_one_way_tasks_are_refused(families):
 
 
 def test_the_help_names_every_embedding_model():
-    named = command.__doc__.partition("Embedding models are ")[2].partition(".")[0]
+    named = compare.__doc__.partition("Embedding models are ")[2].partition(".")[0]
     assert re.findall(r"[\w-]+", named.replace(" and", ",")) == list(EMBEDDING_MODELS)
