@@ -33,10 +33,11 @@ class PaperReference(ReferenceSteps):
         # Of each node that the last step scanned; before the first, of the heads:
         self.scanned = self.visited
         self.attention = network.entities.new_ones(len(batch))  # a^0 is one at the head
+        # Indices among the scanned nodes: those attended from in this step, and attended to in the last one.
+        self._senders = self._attended = torch.arange(len(batch), device=self.device)
 
     def attending_from(self, t: int) -> Tensor:
         """The nodes of the N1 largest attentions a^t among those attended to."""
-        self._senders = torch.arange(len(self.scanned), device=self.device)
         if t > 0:
             visible = torch.zeros_like(self.attention).detach()
             visible[self._attended] = self.attention.detach()[self._attended]
@@ -88,7 +89,7 @@ class PaperReference(ReferenceSteps):
         return _softmax(logits, sender, len(frontier)), sender, slot
 
     def updated_states(self, frontier: Tensor, scan: ReferenceScan) -> Tensor:
-        """AGNN: H^{t+1}_v = H^t_v + delta(H^t_v, mean message, c_v), for every visited node; visited x dims."""
+        """AGNN: H^{t+1}_v = H^t_v + delta(H^t_v, aggregated message, c_v), for every visited node; visited x dims."""
         agnn = self.network.agnn
         attended = torch.zeros(len(scan.nodes), dtype=torch.bool, device=self.device)
         attended[self._attended] = True

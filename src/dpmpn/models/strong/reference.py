@@ -43,10 +43,10 @@ class StrongReference(ReferenceSteps):
         # Of each visited node:
         self.states = self.query + self.begin[self.heads]  # visited x dims
         self.attention = self.query.new_ones(len(batch))  # visited
+        self._senders = torch.arange(len(batch), device=self.device)  # indices of those attended from
 
     def attending_from(self, t: int) -> Tensor:
         """Of all visited nodes those of the N1 largest attentions; first the heads."""
-        self._senders = torch.arange(len(self.visited), device=self.device)
         if t > 0:
             n1, scores = (
                 self.horizon.max_attending_from_per_step,
