@@ -4,11 +4,14 @@ And how much of an answer came through entities that the model was not trained o
 """
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.engine.answer import Answer
+
+if TYPE_CHECKING:
+    from dpmpn.engine.answer import Answer  # needs torch, which readers of a trace need not wait for
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,7 @@ def unseen_entities(trained: KnowledgeGraph, graph: KnowledgeGraph) -> np.ndarra
     return unseen
 
 
-def through_unseen(answer: Answer, trace: ReasoningTrace, unseen: np.ndarray) -> np.ndarray:
+def through_unseen(answer: "Answer", trace: ReasoningTrace, unseen: np.ndarray) -> np.ndarray:
     """The part of each answer's attention that came through unseen entities; 1 if the answer or its head is one.
 
     Of a node's attention a^{t+1} the part sum(flow * part of the sender) / a^{t+1} came that way; an unseen
