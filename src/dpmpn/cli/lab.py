@@ -208,8 +208,8 @@ def compare(
 
 def _checked(models: str | None) -> list[str]:
     """Names that exist, with the libraries to train and draw them."""
-    from dpmpn.lab.compare.contestants import chosen_models
-    from dpmpn.lab.compare.embedding import EMBEDDING_MODELS, check_pykeen
+    from dpmpn.lab.compare.contestants import check_pykeen, chosen_models
+    from dpmpn.lab.compare.embedding import EMBEDDING_MODELS
     from dpmpn.lab.figures import check_plotting
 
     names = list(EMBEDDING_MODELS) if models is None else chosen_models(models.split(","))

@@ -12,8 +12,8 @@ from dpmpn.evaluate.evaluator import known_answers
 from dpmpn.evaluate.ranking import Ranks, rank_targets
 from dpmpn.lab.compare import comparison as comparison_module
 from dpmpn.lab.compare.comparison import Course, Race
-from dpmpn.lab.compare.contestants import OwnModel
-from dpmpn.lab.compare.embedding import EMBEDDING_MODELS, EmbeddingModel
+from dpmpn.lab.compare.contestants import EmbeddingModel, OwnModel
+from dpmpn.lab.compare.embedding import EMBEDDING_MODELS
 from dpmpn.lab.compare.report import validation_seconds
 from dpmpn.suitable_config import suitable_config
 
@@ -21,7 +21,7 @@ from dpmpn.suitable_config import suitable_config
 class HandMade:
     """Batches take some seconds of a clock of its own; validations of an hour; quality rises, then falls."""
 
-    n_parameters, epoch_queries = 7, 20
+    n_parameters, queries = 7, range(20)
 
     def __init__(self, seconds: float, best_after: int) -> None:
         self.seconds, self.best_after = seconds, best_after
@@ -142,7 +142,7 @@ def test_known_scores_are_ranked_as_sparse_answers_are(families):
 def test_entities_without_training_facts_have_vectors_and_ranks(families):
     contestant = embedded(families)
     stranger = families.graph.entities.id("nobody knows")
-    assert contestant.model.num_entities == families.graph.n_entities
+    assert contestant.network.num_entities == families.graph.n_entities
     assert stranger not in families.train[:, [0, 2]]
     asked = families.queries("test")
     ranks = contestant.rank(asked, known_answers(families), lambda done, total: None)
@@ -152,7 +152,7 @@ def test_entities_without_training_facts_have_vectors_and_ranks(families):
 def test_scores_that_are_no_numbers_end_the_race(families):
     contestant = embedded(families)
     with torch.no_grad():
-        next(contestant.model.parameters()).fill_(float("nan"))
+        next(contestant.network.parameters()).fill_(float("nan"))
     with pytest.raises(RunError, match="run away"):
         Race(contestant, Course(families, 1e-4, 0, 0)).run()
 

@@ -144,7 +144,7 @@ class Race:
             raise Stopped
 
     def _epochs(self) -> float:
-        return self.queries / self.contestant.epoch_queries
+        return self.queries / len(self.contestant.queries)
 
     def _standing(self, asking: str = "") -> Standing:
         best = None if self.best is None else self.best["mrr"]

@@ -1,26 +1,19 @@
-"""Embedding models of PyKEEN as contestants: what each is trained with, and how it learns and is ranked."""
+"""The embedding models of a comparison: what each is trained with, and PyKEEN's score functions in their quick form.
 
-import logging
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+PyKEEN's own scores of all entities go through an array of queries x entities x dimensions. The same values come from
+one matrix product or one table of distances, where a query's vector meets those of its candidates, and no model should
+lose a race for want of that.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from dpmpn.data.dataset import Dataset
-from dpmpn.engine.machine import process_usage
-from dpmpn.errors import DataError
-from dpmpn.evaluate.evaluator import Tick
-from dpmpn.evaluate.known import KnownAnswers
-from dpmpn.evaluate.ranking import Ranks, rank_dense
-from dpmpn.lab.compare.forms import FORMS
-
+Vectors = Callable[[Tensor | None], Tensor]
+"""Those of some ids, or of all."""
 SMALL = 20_000
 """Entities up to which a product over all of them costs little more than drawing some."""
 
@@ -122,196 +115,171 @@ EMBEDDING_MODELS: dict[str, EmbeddingSettings] = {
 }
 
 
-_SCORES_AT_ONCE = 1 << 24  # 64 MB of them
-_DRAW = 104_729  # keeps the order of batches apart from other draws of the seed
+class Form:
+    """A PyKEEN model whose score is a product (or a distance) of two vectors; this one is DistMult's."""
+
+    p: int | None = None  # norm of the distance; None: the product
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.entities: Vectors = model.entity_representations[0]
+        self.relations: Vectors = model.relation_representations[0]
+
+    def scores_of_all(self, heads: Tensor, relations: Tensor, backward: Tensor | None) -> Tensor:
+        """Scores of all entities as tails, or as heads where asked backward."""  # queries x entities
+        return self._meet_all(self._query(heads, relations, backward), self._real(self.entities(None)))
+
+    def scores_of_some(
+        self, heads: Tensor, relations: Tensor, backward: Tensor | None, candidates: Tensor
+    ) -> Tensor:
+        """Scores of each query's own candidates."""  # queries x candidates
+        vectors, answers = self._query(heads, relations, backward), self._real(self.entities(candidates))
+        return self._meet(vectors, answers)
+
+    def factors(self, heads: Tensor, relations: Tensor, tails: Tensor) -> list[Tensor]:
+        """The vectors that a regulariser keeps small."""
+        return [self.entities(heads), self.relations(relations), self.entities(tails)]
+
+    def _meet_all(self, vectors: Tensor, answers: Tensor) -> Tensor:
+        return vectors @ answers.T if self.p is None else -torch.cdist(vectors, answers, self.p)
+
+    def _meet(self, vectors: Tensor, answers: Tensor) -> Tensor:
+        if self.p is None:
+            return torch.einsum("qd,qcd->qc", vectors, answers)
+        distances: Tensor = torch.linalg.vector_norm(vectors.unsqueeze(1) - answers, self.p, dim=-1)
+        return -distances
+
+    def _query(self, heads: Tensor, relations: Tensor, backward: Tensor | None) -> Tensor:
+        relation = self.relations(relations)
+        if backward is not None:
+            relation = torch.where(backward.unsqueeze(1), self._turned(relation), relation)
+        return self._real(self._moved(self.entities(heads), relation))
+
+    def _moved(self, entity: Tensor, relation: Tensor) -> Tensor:
+        """Where the answer should be."""
+        return entity * relation
+
+    def _turned(self, relation: Tensor) -> Tensor:
+        """The relation vector that leads from tail to head."""
+        return relation
+
+    def _real(self, vectors: Tensor) -> Tensor:
+        return vectors
 
 
-def check_pykeen() -> None:
-    """Refuse to begin without the library of the models."""
-    try:
-        import pykeen.models  # noqa: F401
-    except ImportError as error:
-        raise DataError("comparing needs the extra 'baselines': pip install 'dpmpn[baselines]'") from error
+class TransE(Form):
+    """|h + r - t|."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.p = model.interaction.p
+
+    def _moved(self, entity: Tensor, relation: Tensor) -> Tensor:
+        return entity + relation
+
+    def _turned(self, relation: Tensor) -> Tensor:
+        return -relation
 
 
-class EmbeddingModel:
-    """A PyKEEN model, its quick form, its loss and its optimiser."""
+class ComplEx(Form):
+    """Re <h, r, conj t>: a real product of the parts of h r and t."""
 
-    def __init__(self, dataset: Dataset, settings: EmbeddingSettings, seed: int, threads: int) -> None:
-        self.settings = settings
-        self.n_forward, self.n_entities = dataset.graph.n_forward, dataset.graph.n_entities
-        self.queries = torch.from_numpy(dataset.queries("train").astype(np.int64))  # 2n x 3
-        self.model = _built(dataset, settings, seed)
-        self.form = FORMS[settings.pykeen_model](self.model)
-        self.loss, self.regulariser = _loss(settings), _regulariser(settings)
-        self.optimiser = _optimiser(self.model, settings)
-        self.generator = torch.Generator().manual_seed(seed + _DRAW)
-        self.order, self.position = torch.empty(0, dtype=torch.int64), 0
-        self.batch_size = settings.batch_size
-        if settings.negatives is None:
-            self.batch_size = max(1, min(self.batch_size, 2 * _SCORES_AT_ONCE // self.n_entities))
-        self.threads = threads
+    def _turned(self, relation: Tensor) -> Tensor:
+        return relation.conj().resolve_conj()
 
-    @property
-    def n_parameters(self) -> int:
-        """Trainable numbers; a complex one counts as two."""
-        return sum(p.numel() * (2 if p.is_complex() else 1) for p in self.model.parameters())
-
-    @property
-    def epoch_queries(self) -> int:
-        """Training queries of an epoch."""
-        return len(self.queries)
-
-    def train_batch(self) -> int:
-        """Learn from the next queries of a random order; how many there were."""
-        heads, relations, tails = self._next_batch().T
-        self.model.train()
-        with _computing_with(self.threads):
-            self.optimiser.zero_grad(set_to_none=True)
-            torch.autograd.backward(self._penalty(heads, relations, tails))
-            self.optimiser.step()
-            self.model.post_parameter_update()  # constraints of the model, such as rotations of length 1
-        return len(heads)
-
-    @torch.no_grad()
-    def rank(self, queries: np.ndarray, known: KnownAnswers, progress: Tick) -> Ranks:
-        """Filtered ranks among all entities of the dataset, those without a training fact included."""
-        self.model.eval()
-        size = max(1, _SCORES_AT_ONCE // self.n_entities)
-        order = np.lexsort((queries[:, 0], queries[:, 1]))  # equal relations are scored together
-        ranks = []
-        with _computing_with(self.threads):
-            for start in range(0, len(queries), size):
-                heads, relations, targets = queries[order[start : start + size]].T
-                scores = self.scores(heads, relations)
-                ranks.append(rank_dense(scores, targets, *known.lookup(heads, relations)))
-                progress(min(start + size, len(queries)), len(queries))
-        return Ranks.concatenate(ranks)[np.argsort(order)]
-
-    @torch.no_grad()
-    def scores(self, heads: np.ndarray, relations: np.ndarray) -> np.ndarray:
-        """Scores of all entities as answers."""  # queries x entities
-        asked = (torch.from_numpy(np.ascontiguousarray(ids, np.int64)) for ids in (heads, relations))
-        return self.form.scores_of_all(*self._directed(*asked)).numpy()
-
-    def weights(self) -> dict[str, Tensor]:
-        """A copy of everything that was learnt."""
-        return {name: value.clone() for name, value in self.model.state_dict().items()}
-
-    def restore(self, weights: dict[str, Tensor]) -> None:
-        """Go back to a copy of the weights."""
-        self.model.load_state_dict(weights)
-
-    def cpu_seconds(self) -> float:
-        """Processor time of this process."""
-        return process_usage([os.getpid()]).cpu_seconds
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-    def _next_batch(self) -> Tensor:
-        if len(self.order) - self.position < 2:  # batch norms cannot do with one query
-            self.order, self.position = torch.randperm(len(self.queries), generator=self.generator), 0
-        rows = self.order[self.position : self.position + self.batch_size]
-        self.position += len(rows)
-        return self.queries[rows]
-
-    def _penalty(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """The loss of a batch and what its vectors cost."""
-        asked, settings = self._directed(heads, relations), self.settings
-        if settings.negatives is None:
-            scores, targets = self.form.scores_of_all(*asked), tails
-        else:
-            shape = (len(tails), settings.negatives)
-            drawn = torch.randint(self.n_entities, shape, generator=self.generator)
-            scores = self.form.scores_of_some(*asked, torch.cat([tails.unsqueeze(1), drawn], 1))
-            targets = torch.zeros_like(tails)
-        penalty: Tensor
-        if self.loss is not None:
-            penalty = self.loss.process_slcwa_scores(scores[:, :1], scores[:, 1:])
-        else:
-            penalty = functional.cross_entropy(scores, targets)
-        if self.regulariser is not None:
-            for factor in self.form.factors(heads, relations, tails):
-                penalty = penalty + settings.n3 * self.regulariser(factor)
-        return penalty
-
-    def _directed(self, heads: Tensor, relations: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Queries as the model knows them: without inverse relations it is asked backward instead."""
-        if self.settings.inverse_relations:
-            return heads, relations, None
-        backward = relations >= self.n_forward
-        return heads, relations - self.n_forward * backward, backward
+    def _real(self, vectors: Tensor) -> Tensor:
+        return torch.view_as_real(vectors).flatten(-2)
 
 
-def _built(dataset: Dataset, settings: EmbeddingSettings, seed: int) -> Any:
-    """The PyKEEN model over all entities of the dataset, by our ids."""
-    import pykeen.models
-    from pykeen.triples import CoreTriplesFactory
+class RotatE(ComplEx):
+    """|h r - t| with |r| = 1 in every dimension."""
 
-    triples = dataset.queries("train") if settings.inverse_relations else dataset.train
-    factory = CoreTriplesFactory(
-        torch.from_numpy(triples.astype(np.int64)),
-        num_entities=dataset.graph.n_entities,
-        num_relations=dataset.graph.n_relations if settings.inverse_relations else dataset.graph.n_forward,
-    )
-    with _quiet(), torch.random.fork_rng(devices=[]):
-        model = getattr(pykeen.models, settings.pykeen_model)(
-            triples_factory=factory,
-            embedding_dim=settings.dimension,
-            random_seed=seed,
-            **settings.options,
-            **_initialisers(settings.initial_scale),
-        )
-        model.reset_parameters_()
-    return model
+    p = 2
 
 
-def _initialisers(scale: float | None) -> dict[str, Any]:
-    """What draws the first vectors from a normal distribution of some scale."""
-    if scale is None:
-        return {}
-    draw = partial(torch.nn.init.normal_, std=scale)
-    return {"entity_initializer": draw, "relation_initializer": draw}
+class HolE(Form):
+    """r . (h correlated with t) = t . (r convolved with h), by Fourier transforms."""
+
+    def _moved(self, entity: Tensor, relation: Tensor) -> Tensor:
+        product = torch.fft.rfft(entity) * torch.fft.rfft(relation)
+        convolved: Tensor = torch.fft.irfft(product, entity.shape[-1])
+        return convolved
+
+    def _turned(self, relation: Tensor) -> Tensor:
+        return relation.flip(-1).roll(1, -1)  # whose transform is the conjugate
 
 
-def _loss(settings: EmbeddingSettings) -> Any:
-    """PyKEEN's loss of models with a margin; the others have a cross-entropy."""
-    from pykeen.losses import NSSALoss
+class ConvE(Form):
+    """A convolution over h and r gives a vector; its product with t, and a bias of t."""
 
-    return None if settings.margin is None else NSSALoss(settings.margin, adversarial_temperature=1.0)
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.biases: Vectors = model.entity_representations[1]
 
+    def scores_of_all(self, heads: Tensor, relations: Tensor, backward: Tensor | None) -> Tensor:
+        """Scores of all entities as tails."""
+        return super().scores_of_all(heads, relations, backward) + self.biases(None)
 
-def _regulariser(settings: EmbeddingSettings) -> Any:
-    """The sum of |x|^3 over a vector, its mean over the batch: N3 of Lacroix et al."""
-    from pykeen.regularizers import PowerSumRegularizer
+    def scores_of_some(
+        self, heads: Tensor, relations: Tensor, backward: Tensor | None, candidates: Tensor
+    ) -> Tensor:
+        """Scores of each query's own candidates as tails."""
+        return super().scores_of_some(heads, relations, backward, candidates) + self.biases(candidates)
 
-    return PowerSumRegularizer(p=3.0) if settings.n3 else None
-
-
-def _optimiser(model: Any, settings: EmbeddingSettings) -> torch.optim.Optimizer:
-    optimisers: dict[str, Any] = {"Adam": torch.optim.Adam, "Adagrad": torch.optim.Adagrad}
-    made: torch.optim.Optimizer = optimisers[settings.optimiser](model.parameters(), settings.learning_rate)
-    return made
-
-
-@contextmanager
-def _computing_with(threads: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    def _moved(self, entity: Tensor, relation: Tensor) -> Tensor:
+        interaction = self.model.interaction
+        shape = interaction.shape_info
+        image = (-1, shape.input_channels, shape.image_height, shape.image_width)
+        picture = torch.cat([entity.view(image), relation.view(image)], dim=-2)
+        features = interaction.hr2d(picture).view(-1, shape.num_in_features)
+        vector: Tensor = interaction.hr1d(features)
+        return vector
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep PyKEEN's advice off the screen: it knows nothing of inverse relations that are rows of the data."""
-    logger = logging.getLogger("pykeen")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
+class TransR(TransE):
+    """|c(h M) + r - c(t M)|, where M belongs to the relation and c cuts vectors to length 1."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.matrices: Vectors = model.relation_representations[1]  # entity dims x relation dims each
+
+    def scores_of_all(self, heads: Tensor, relations: Tensor, backward: Tensor | None) -> Tensor:
+        """Scores of all entities; they are projected once for each relation that is asked."""
+        vectors = self._query(heads, relations, backward)
+        scores = vectors.new_empty(len(heads), self.model.num_entities)
+        for relation in torch.unique(relations):
+            rows = relations == relation
+            answers = self._cut(self.entities(None) @ self.matrices(relation))
+            scores[rows] = self._meet_all(vectors[rows], answers)
+        return scores
+
+    def scores_of_some(
+        self, heads: Tensor, relations: Tensor, backward: Tensor | None, candidates: Tensor
+    ) -> Tensor:
+        """Scores of each query's own candidates."""
+        vectors = self._query(heads, relations, backward)
+        return self._meet(vectors, self._cut(torch.bmm(self.entities(candidates), self.matrices(relations))))
+
+    def _query(self, heads: Tensor, relations: Tensor, backward: Tensor | None) -> Tensor:
+        relation = self.relations(relations)
+        if backward is not None:
+            relation = torch.where(backward.unsqueeze(1), -relation, relation)
+        projected = torch.bmm(self.entities(heads).unsqueeze(1), self.matrices(relations)).squeeze(1)
+        return self._cut(projected) + relation
+
+    def _cut(self, vectors: Tensor) -> Tensor:
+        longest = self.model.interaction.max_projection_norm
+        lengths = torch.linalg.vector_norm(vectors, self.p, dim=-1, keepdim=True)
+        scales: Tensor = longest / lengths.clamp_min(longest)
+        return vectors * scales
+
+
+FORMS: dict[str, type[Form]] = {
+    "TransE": TransE,
+    "TransR": TransR,
+    "DistMult": Form,
+    "ConvE": ConvE,
+    "ComplEx": ComplEx,
+    "HolE": HolE,
+    "RotatE": RotatE,
+}
