@@ -8,7 +8,7 @@ import zstandard
 
 from dpmpn.data.sources import unpack
 from dpmpn.data.sources.base import LONGEST_LINE, refuse_binary, text_chunks
-from dpmpn.data.sources.unpack import open_unpacked
+from dpmpn.data.sources.unpack import Unpacked
 from dpmpn.errors import DataError
 
 TEXT = b"".join(b"Q%d\tP%d\tQ%d\n" % (i, i % 7, i * i) for i in range(30_000))
@@ -29,7 +29,7 @@ def write(folder, content, name="facts.tsv"):
 
 
 def read_all(path):
-    with open_unpacked(path) as stream:
+    with Unpacked(path) as stream:
         return stream.read_full(1 << 30)
 
 
@@ -55,9 +55,9 @@ def test_what_was_packed_comes_out(tmp_path, name):
 
 
 def test_the_name_inside_and_the_position_are_known(tmp_path):
-    with open_unpacked(write(tmp_path, PACKED["facts.zip"], "facts.zip")) as stream:
+    with Unpacked(write(tmp_path, PACKED["facts.zip"], "facts.zip")) as stream:
         assert stream.name == "inner.tsv"
-    with open_unpacked(write(tmp_path, PACKED["facts.tsv.gz"], "facts.tsv.gz")) as stream:
+    with Unpacked(write(tmp_path, PACKED["facts.tsv.gz"], "facts.tsv.gz")) as stream:
         assert stream.name == "facts.tsv"
         assert TEXT.startswith(stream.beginning) and len(stream.beginning) == 65536
         assert stream.read_full(10) == TEXT[:10]
@@ -107,7 +107,7 @@ def test_a_zip_header_that_declares_an_absurd_size_is_refused(tmp_path):
     at = content.index(b"PK\x01\x02") + 24  # the unpacked size in the central directory
     content[at : at + 4] = (1 << 31).to_bytes(4, "little")
     with pytest.raises(DataError, match="unpacks to more than 250 times its size"):
-        open_unpacked(write(tmp_path, bytes(content), "b.zip"))
+        Unpacked(write(tmp_path, bytes(content), "b.zip"))
 
 
 def test_a_zstd_window_that_needs_absurd_memory_is_refused(tmp_path):
@@ -141,9 +141,9 @@ def test_a_folder_a_pipe_an_empty_and_a_missing_file_are_refused(tmp_path):
         "x": "no such file",
     }.items():
         with pytest.raises(DataError, match=message):
-            open_unpacked(tmp_path / name)
+            Unpacked(tmp_path / name)
     with pytest.raises(DataError, match="cannot be read"):
-        open_unpacked("a\0b")
+        Unpacked("a\0b")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_text_may_begin_like_something_else(tmp_path, content):
 @pytest.mark.parametrize("size", [1, 5, 1000, 1 << 20])
 def test_chunks_are_whole_lines_with_their_numbers(tmp_path, size):
     content = b"one\n\nthree\r\nfour\nfive"
-    with open_unpacked(write(tmp_path, b"\xef\xbb\xbf" + content)) as stream:
+    with Unpacked(write(tmp_path, b"\xef\xbb\xbf" + content)) as stream:
         chunks = list(text_chunks(stream, size))
     assert b"".join(chunk.content for chunk in chunks) == content
     for chunk in chunks[:-1]:
@@ -191,11 +191,11 @@ def test_chunks_are_whole_lines_with_their_numbers(tmp_path, size):
 
 def test_a_huge_line_is_named(tmp_path):
     short = b"a\tr\tb\n" * 6
-    with open_unpacked(write(tmp_path, short + b"x" * LONGEST_LINE + b"\n")) as stream:
+    with Unpacked(write(tmp_path, short + b"x" * LONGEST_LINE + b"\n")) as stream:
         assert sum(len(chunk.content) for chunk in text_chunks(stream)) == len(short) + LONGEST_LINE + 1
     for end in (b"\n", b"\na\tr\tb\n", b""):
         with (
-            open_unpacked(write(tmp_path, short + b"x" * (LONGEST_LINE + 1) + end)) as stream,
+            Unpacked(write(tmp_path, short + b"x" * (LONGEST_LINE + 1) + end)) as stream,
             pytest.raises(
                 DataError, match=r"facts\.tsv, line 7: is longer than 1 MiB; is this a text file\?"
             ),

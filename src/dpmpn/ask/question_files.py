@@ -13,7 +13,7 @@ import polars as pl
 from dpmpn.data.sources.base import LONGEST_LINE, encoding_problem, short, text_chunks
 from dpmpn.data.sources.columns import no_text
 from dpmpn.data.sources.parquet import check_name, count_rows, table_errors, table_slices
-from dpmpn.data.sources.unpack import check_file, open_unpacked
+from dpmpn.data.sources.unpack import Unpacked, check_file
 from dpmpn.errors import DataError
 from dpmpn.explain.explanation import Prediction
 
@@ -134,7 +134,7 @@ def _check_columns(path: Path, columns: Sequence[str]) -> None:
 
 
 def _text_frames(path: Path) -> Iterator[pl.DataFrame]:
-    with open_unpacked(path) as stream:
+    with Unpacked(path) as stream:
         suffix = Path(stream.name).suffix.lower()
         if suffix not in (*_JSON, *_SEPARATORS):
             raise DataError(
@@ -142,7 +142,7 @@ def _text_frames(path: Path) -> Iterator[pl.DataFrame]:
             )
         lines = _lines(path, text_chunks(stream))
         if suffix in _JSON:
-            with open_unpacked(path) as other:
+            with Unpacked(path) as other:
                 schema = _json_schema(_json_objects(path, _lines(path, text_chunks(other))))
             _check_columns(path, list(schema))
             schema |= dict.fromkeys(_own_names(list(schema)), pl.String)

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.sources.base import encoding_problem, text_chunks
-from dpmpn.data.sources.unpack import open_unpacked
+from dpmpn.data.sources.unpack import Unpacked
 from dpmpn.data.storage import check_range, open_array, save_array
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError, UnknownName
@@ -202,7 +202,7 @@ def read_candidates(path: Path, entities: Vocabulary, relation: int) -> Candidat
     Four of the tasks list some right answers a second time as wrong ones, where a head has several: an answer that is
     right is not wrong, and the second line is left out.
     """
-    with open_unpacked(path) as stream:
+    with Unpacked(path) as stream:
         content = b"".join(chunk.content for chunk in text_chunks(stream))
     lines = content.replace(b"\r\n", b"\n").rstrip(b"\n").split(b"\n")
     rows = [_read_line(f"{path}, line {number:,}", line) for number, line in enumerate(lines, start=1)]

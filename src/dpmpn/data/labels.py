@@ -15,7 +15,7 @@ from dpmpn.data.sources.base import BYTE_ORDER_MARK, LABELS, encoding_problem, r
 from dpmpn.data.sources.columns import SPACES
 from dpmpn.data.sources.layout import is_quoted
 from dpmpn.data.sources.parquet import count_rows, open_table, table_errors, table_slices
-from dpmpn.data.sources.unpack import MEGABYTE, open_unpacked
+from dpmpn.data.sources.unpack import MEGABYTE, Unpacked
 from dpmpn.errors import DataError
 
 TYPES_APART = " | "  # between the types of an entity that has several
@@ -80,7 +80,7 @@ def read_labels(path: str | Path) -> pl.DataFrame:
     path = Path(path)
     if path.suffix.lower() in (".parquet", ".pq"):
         return _read_parquet(path)
-    with open_unpacked(path) as stream:
+    with Unpacked(path) as stream:
         refuse_binary(path, stream.beginning)
         content = stream.read_full(_LARGEST)
         if stream.read(1):

@@ -106,9 +106,13 @@ class Source(ABC):
 
     account: Account
 
-    @abstractmethod
     def batches(self) -> Iterator[pl.DataFrame]:
-        """Frames of head, relation and tail (and time): text without nulls, none of it empty."""
+        """Frames of head, relation and tail (and time): text without nulls, none of it empty, and no frame either."""
+        return (frame for frame in self._batches() if frame.height)
+
+    @abstractmethod
+    def _batches(self) -> Iterator[pl.DataFrame]:
+        """As `batches`; frames without a row do no harm."""
 
     @abstractmethod
     def position(self) -> tuple[int, int | None]:

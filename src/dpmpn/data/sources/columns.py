@@ -182,9 +182,8 @@ def _names_shown(seen: Sequence[str]) -> str:
 
 def has_empty(frame: pl.DataFrame) -> bool:
     """Whether any field is null, empty or white space."""
-    if any(column.null_count() for column in frame):
-        return True
-    return any(column.any() for column in frame.select(no_text(name) for name in frame.columns))
+    lacking = pl.any_horizontal(no_text(name).fill_null(True) for name in frame.columns)
+    return bool(frame.select(lacking.any()).item())
 
 
 def no_text(name: str) -> pl.Expr:

@@ -19,7 +19,7 @@ from dpmpn.data.sources.rdf import RdfSource
 from dpmpn.data.sources.separated import SeparatedSource
 from dpmpn.data.sources.sparql import SparqlSource
 from dpmpn.data.sources.sql import SqlSource
-from dpmpn.data.sources.unpack import PACKED_SUFFIXES, check_file, open_unpacked
+from dpmpn.data.sources.unpack import PACKED_SUFFIXES, Unpacked, check_file
 from dpmpn.errors import DataError
 
 
@@ -141,7 +141,7 @@ def _find_format(path: Path, options: ReadOptions) -> Format:
         if name not in FORMATS:
             raise DataError(f"unknown format '{options.format}'; give one of {', '.join(FORMATS)}")
         return FORMATS[name]
-    with open_unpacked(path) as stream:
+    with Unpacked(path) as stream:
         inner, beginning = stream.name, stream.beginning
     suffix = PurePath(inner).suffix.lower().removeprefix(".")
     by_suffix, by_content = FORMATS.get(suffix), FORMATS[_name_by_content(beginning)]

@@ -63,15 +63,12 @@ class FrameSource(RowSource):
         self._positions = find_columns(name, columns, True, options)
         self._height, self._column = height, column
 
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """Facts, 100,000 rows at a time."""
+    def _batches(self) -> Iterator[pl.DataFrame]:
         for start in range(0, self._height, _BATCH):
             end = min(start + _BATCH, self._height)
             columns = [self._column(at, start, end) for at in self._positions]
-            facts = facts_of_columns(columns, self.account, self._options, start + 1)
             self._rows = end
-            if facts.height:
-                yield facts
+            yield facts_of_columns(columns, self.account, self._options, start + 1)
 
     def position(self) -> tuple[int, int | None]:
         """Rows read, and how many there are."""
@@ -85,8 +82,7 @@ class TupleSource(RowSource):
         super().__init__(name, options)
         self._given = rows
 
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """Facts, 100,000 rows at a time."""
+    def _batches(self) -> Iterator[pl.DataFrame]:
         rows, width = iter(self._given), 0
         positions: tuple[int, ...] = ()
         while part := list(islice(rows, _BATCH)):
@@ -95,8 +91,7 @@ class TupleSource(RowSource):
                 seen = [str(value) for value in part[0]]
                 positions = find_columns(f"{self.account.source}, row 1", seen, False, self._options)
             self._check_widths(part, width, self._rows + 1)
-            if (facts := self._facts(part, positions)).height:
-                yield facts
+            yield self._facts(part, positions)
 
     def position(self) -> tuple[int, int | None]:
         """Rows read, and how many there are where that is known."""
@@ -185,16 +180,15 @@ class NetworkxSource(RowSource):
         self._graph = graph
         self._check_names()
 
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """Facts, 100,000 edges at a time."""
+    def _batches(self) -> Iterator[pl.DataFrame]:
         keys = {"keys": True} if self._graph.is_multigraph() else {}
         edges = iter(self._graph.edges(data=True, **keys))
         positions = range(len(output_names(self._options)))
         while part := list(islice(edges, _BATCH)):
             before = self._rows
             rows = list(self._edge_rows(part))
-            if rows and (facts := self._facts(rows, positions)).height:
-                yield facts
+            if rows:
+                yield self._facts(rows, positions)
             self._rows = before + len(part)
 
     def position(self) -> tuple[int, int | None]:
@@ -248,14 +242,11 @@ class RdflibSource(Source):
         self._graph = graph
         self._statements = Statements(self.account, options)
 
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """Facts, 100,000 statements at a time."""
+    def _batches(self) -> Iterator[pl.DataFrame]:
         statements = self._all()
         while rows := [[_rdflib_text(term) for term in row[:3]] for row in islice(statements, _BATCH)]:
             frame = pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
-            facts = self._statements.facts_of_terms(frame)
-            if facts.height:
-                yield facts
+            yield self._statements.facts_of_terms(frame)
 
     def position(self) -> tuple[int, int | None]:
         """Statements read, and how many there are."""

@@ -20,7 +20,7 @@ from dpmpn.data.sources.base import (
     text_chunks,
 )
 from dpmpn.data.sources.columns import SPACES, find_columns, has_empty, output_names
-from dpmpn.data.sources.unpack import MEGABYTE, Unpacked, open_unpacked
+from dpmpn.data.sources.unpack import MEGABYTE, Unpacked
 from dpmpn.errors import DataError
 
 CHUNK = 8 * MEGABYTE  # becomes about ten times as much in objects of Python
@@ -47,20 +47,18 @@ class JsonLinesSource(FileSource):
         self._length: int | None = None  # of rows that are arrays
         self._names = output_names(options)
 
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """Frames of head, relation and tail (and time)."""
-        with open_unpacked(self._path) as self._stream:
-            if _is_one_array(self._stream.beginning):
+    def _batches(self) -> Iterator[pl.DataFrame]:
+        with Unpacked(self._path) as self._stream:
+            first = self._stream.beginning.removeprefix(BYTE_ORDER_MARK).lstrip().split(b"\n", 1)[0].rstrip()
+            if _opens_array(first):
                 yield from self._array_batches(self._stream, self._bad("item"))
                 return
-            if _is_one_object(self._stream.beginning):
+            if _OPENED_OBJECT.fullmatch(first):  # over several lines
                 raise _holds_facts(str(self._path))
             bad = self._bad()
             for chunk in text_chunks(self._stream, CHUNK):
                 frame = self._read_fast(chunk)
-                frame = self._read_exact(chunk, bad) if frame is None else frame
-                if frame.height:
-                    yield frame
+                yield self._read_exact(chunk, bad) if frame is None else frame
 
     def _read_fast(self, chunk: Chunk) -> pl.DataFrame | None:
         """All lines decoded at once, or None where anything looks wrong: five times as fast as one by one.
@@ -126,8 +124,7 @@ class JsonLinesSource(FileSource):
             if len(rows) == _BATCH:
                 yield self._frame(rows)
                 rows = []
-        if rows:
-            yield self._frame(rows)
+        yield self._frame(rows)
 
     def _fields(self, where: str, row: Any, line: bytes | None) -> list[str] | Problem:
         """Head, relation and tail (and time) of one object or array."""
@@ -169,10 +166,7 @@ class JsonLinesSource(FileSource):
             self._length = len(row)
 
     def _frame(self, rows: list[list[str]]) -> pl.DataFrame:
-        columns = zip(*rows, strict=True) if rows else [()] * len(self._names)
-        return pl.DataFrame(
-            dict(zip(self._names, columns, strict=True)), schema=dict.fromkeys(self._names, pl.String)
-        )
+        return pl.DataFrame(rows, dict.fromkeys(self._names, pl.String), orient="row")
 
 
 def _problem(reason: str, text: str, row: Any, line: bytes | None) -> Problem:
@@ -201,19 +195,12 @@ def _decode(line: bytes) -> Any:
     return Problem("not JSON", f"{text} in '{short(line)}'", "write one object a line")
 
 
-def _is_one_array(beginning: bytes) -> bool:
-    """Whether the file is an array of facts, rather than a fact as an array on each line."""
-    line = beginning.removeprefix(BYTE_ORDER_MARK).lstrip().split(b"\n", 1)[0]
+def _opens_array(line: bytes) -> bool:
+    """Whether the first line begins an array of facts, rather than being a fact as an array."""
     if not line.startswith(b"["):
         return False
     row = None if encoding_problem(line) else _decode(line)
     return not (type(row) is list and row and type(row[0]) not in (dict, list))
-
-
-def _is_one_object(beginning: bytes) -> bool:
-    """Whether the file is an object over several lines, rather than a fact as an object on each line."""
-    line = beginning.removeprefix(BYTE_ORDER_MARK).lstrip().split(b"\n", 1)[0].rstrip()
-    return _OPENED_OBJECT.fullmatch(line) is not None
 
 
 def _holds_facts(where: str) -> DataError:

@@ -97,16 +97,13 @@ class ParquetSource(FileSource):
         check_name(self._path)
         self._done, self._n_rows = 0, None  # type: int, int | None
 
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """Frames of head, relation and tail (and time)."""
+    def _batches(self) -> Iterator[pl.DataFrame]:
         with table_errors(self._path):
             table = self._scan()
             self._n_rows = count_rows(self._path, table)
         for frame in table_slices(self._path, table, self._n_rows):
-            good = whole_rows(frame, self.account, self._options, self._done + 1)
-            self._done += frame.height
-            if good.height:
-                yield good
+            first, self._done = self._done + 1, self._done + frame.height
+            yield whole_rows(frame, self.account, self._options, first)
 
     def position(self) -> tuple[int, int | None]:
         """Rows that were read, and how many there are once the file is open."""

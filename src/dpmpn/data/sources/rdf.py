@@ -35,7 +35,7 @@ from dpmpn.data.sources.base import (
     short,
     text_chunks,
 )
-from dpmpn.data.sources.unpack import MEGABYTE, Unpacked, open_unpacked
+from dpmpn.data.sources.unpack import MEGABYTE, PieceReader, Unpacked
 from dpmpn.errors import DataError
 
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -55,12 +55,13 @@ _DESCRIPTIONS = (
     f"{_SKOS}definition",
 )
 _RANKS = {name: rank for names in (_NAMES, _DESCRIPTIONS) for rank, name in enumerate(names)}
+_TEXTS = {"id": pl.String, "is_name": pl.Boolean, "text": pl.String, "rank": pl.Int32}
 _OTHER_LANGUAGE = 100  # added to the rank: a text in another language than English comes after all others
 _ESCAPES = {r"\\": "\\", r"\"": '"', r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\b": " ", r"\f": " "}
 _ESCAPES |= {f"\\u{code:04X}": " " for code in (*range(0x20), 0x7F)}
 _XSD = r"\^\^<http://www\.w3\.org/2001/XMLSchema#([A-Za-z]+)>$"
 _GRAPH = r' (?:<[^\s<>"]*>|_:[^\s"]+)$'
-_CHUNK = 1 << 20
+_CHUNK = MEGABYTE
 _LARGEST_ENTITY = 1 << 16  # bytes, unfolded; entities of RDF/XML are namespaces
 _ALLOWANCE = 1 << 24  # bytes a document may grow by entities, beside ten times its size
 _DEEPEST = 1000  # elements; pyoxigraph takes time by the square of the depth
@@ -106,20 +107,21 @@ class Statements:
         literal = pl.col("tail").str.starts_with('"')
         frame = frame.with_columns(pl.col("relation").str.strip_prefix("<").str.strip_suffix(">"))
         frame = frame.with_columns(self._named("head", frame))
-        frame = self._set_aside(frame, literal & pl.col("relation").is_in(list(_RANKS)), self._keep_texts)
-        frame = self._set_aside(frame, pl.col("tail").str.starts_with("<<"), self._skip_nested)
+        is_text = literal & pl.col("relation").is_in(list(_RANKS))
+        frame = self._without(frame, is_text, "name or description, used as label", self._keep_texts)
+        frame = self._without(frame, pl.col("tail").str.starts_with("<<"), "statement about a statement")
         if self._keep_literals:
             shortened = pl.col("tail").str.replace(_XSD, "^^xsd:$1")
             frame = frame.with_columns(tail=pl.when(literal).then(shortened).otherwise("tail"))
         else:
-            frame = self._set_aside(frame, literal, self._skip_literals)
+            frame = self._without(frame, literal, "literal value")
         frame = frame.with_columns(self._named("tail", frame))
         self._keep_types(frame)
         return frame
 
     def labels(self) -> pl.DataFrame:
         """A row for each term with a name, a description or a type."""
-        texts = _best(pl.concat(self._texts)) if self._texts else _no_texts()
+        texts = _best(pl.concat([pl.DataFrame(schema=_TEXTS), *self._texts]))
         names = texts.filter(pl.col("is_name")).select("id", name="text")
         descriptions = texts.filter(~pl.col("is_name")).select("id", description="text")
         types = _type_names(self._types, names)
@@ -158,24 +160,24 @@ class Statements:
             label = self._anonymous.setdefault(label, f"anonymous#{len(self._anonymous) + 1}")
         return f"_:{self.scope}/{label}" if self.scope else f"_:{label}"
 
-    def _set_aside(
-        self, frame: pl.DataFrame, which: pl.Expr, keep: Callable[[pl.DataFrame], None]
+    def _without(
+        self,
+        frame: pl.DataFrame,
+        which: pl.Expr,
+        reason: str,
+        keep: Callable[[pl.DataFrame], None] | None = None,
     ) -> pl.DataFrame:
-        """The rest of the statements, once those that are no facts are counted or kept."""
+        """The rest of the statements, once those that are no facts are counted, and kept for another use."""
         chosen = frame.select(which.alias("chosen")).to_series()
         if not chosen.any():
             return frame
-        keep(frame.filter(chosen))
+        aside = frame.filter(chosen)
+        self._account.skip(reason, aside.height, short(" ".join(aside.select(COLUMNS).row(0))))
+        if keep is not None:
+            keep(aside)
         return frame.filter(~chosen)
 
-    def _skip_nested(self, frame: pl.DataFrame) -> None:
-        self._account.skip("statement about a statement", frame.height, _example(frame))
-
-    def _skip_literals(self, frame: pl.DataFrame) -> None:
-        self._account.skip("literal value", frame.height, _example(frame))
-
     def _keep_texts(self, frame: pl.DataFrame) -> None:
-        self._account.skip("name or description, used as label", frame.height, _example(frame))
         language = pl.col("tail").str.extract(r"@([A-Za-z0-9-]+)$").fill_null("en")
         other = pl.when(language.str.contains("^en(-|$)")).then(0).otherwise(_OTHER_LANGUAGE)
         text = pl.col("tail").str.extract(r'^"((?:[^"\\]|\\.)*)"').str.replace_many(_ESCAPES)
@@ -191,10 +193,6 @@ class Statements:
         typed = frame.filter((pl.col("relation") == TYPE) & ~pl.col("tail").str.contains('^(_:|")'))
         if typed.height:
             self._types.append(typed.select(id="head", type="tail").unique(maintain_order=True))
-
-
-def _no_texts() -> pl.DataFrame:
-    return pl.DataFrame(schema={"id": pl.String, "is_name": pl.Boolean, "text": pl.String, "rank": pl.Int32})
 
 
 def _best(texts: pl.DataFrame) -> pl.DataFrame:
@@ -213,10 +211,6 @@ def _type_names(types: list[pl.DataFrame], names: pl.DataFrame) -> pl.DataFrame:
     named = named.select("id", type=pl.coalesce("name", local, "type"))
     joined = named.unique(maintain_order=True).group_by("id", maintain_order=True).agg("type")
     return joined.with_columns(pl.col("type").list.join(" | "))
-
-
-def _example(frame: pl.DataFrame) -> str:
-    return short(" ".join(frame.select(COLUMNS).row(0)))
 
 
 def pyoxigraph() -> ModuleType:
@@ -247,14 +241,11 @@ class RdfSource(FileSource):
         """How many of the statements read stand in a named graph."""
         return self._statements.in_named_graphs
 
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """Facts, a batch of about 150,000 statements at a time."""
-        with open_unpacked(self._path) as file:
+    def _batches(self) -> Iterator[pl.DataFrame]:
+        with Unpacked(self._path) as file:
             self._stream = file
-            for quads in self._line_parts(file) if self._by_line else self._document_parts(file):
-                facts = self._statements.facts(quads)
-                if facts.height:
-                    yield facts
+            parts = self._line_parts(file) if self._by_line else self._document_parts(file)
+            yield from map(self._statements.facts, parts)
 
     def labels(self) -> pl.DataFrame:
         """Names, descriptions and types the file gives its terms."""
@@ -271,12 +262,9 @@ class RdfSource(FileSource):
                 yield quads
         except SyntaxError as error:
             where = f"{self._path}, line {error.lineno:,}" if error.lineno else str(self._path)
-            rest = (
-                ", as what follows an error in this format cannot be read"
-                if self._options.on_error == "skip"
-                else ""
-            )
-            raise DataError(f"{where}: {_message(error)}; correct the file{rest}") from error
+            skips = self._options.on_error == "skip"
+            why = ", as what follows an error in this format cannot be read" if skips else ""
+            raise DataError(f"{where}: {_message(error)}; correct the file{why}") from error
 
     def _bytes(self, file: Unpacked) -> BinaryIO:
         if self._format == pyoxigraph().RdfFormat.RDF_XML:
@@ -316,32 +304,22 @@ def _message(error: SyntaxError) -> str:
     return text.split(": ", 1)[1] if text.startswith("Parser error ") and ": " in text else text
 
 
-class WatchedXml(io.RawIOBase):
+class WatchedXml(PieceReader):
     """The bytes of a document, each part checked before it is handed on."""
 
     def __init__(self, file: io.RawIOBase, name: str) -> None:
         self._file, self._name = file, name
-        self._part, self._carry, self._ended = b"", b"", False
+        self._carry, self._ended = b"", False
         self._sizes: dict[bytes, int] = {}  # of entities, unfolded
         self._read = self._unfolded = self._depth = 0
         self._expat = expat.ParserCreate()
         self._expat.StartElementHandler = self._open_element
         self._expat.EndElementHandler = self._close_element
 
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer with checked bytes."""
-        if not self._part and not self._ended:
-            self._part = self._checked(self._file.read(_CHUNK) or b"")
-        count = min(len(buffer), len(self._part))
-        buffer[:count] = self._part[:count]
-        self._part = self._part[count:]
-        return count
-
-    def _checked(self, part: bytes) -> bytes:
+    def _next_piece(self) -> bytes:
+        if self._ended:
+            return b""
+        part = self._file.read(_CHUNK) or b""
         self._read, self._ended = self._read + len(part), not part
         self._declare(part)
         self._count_references(part)

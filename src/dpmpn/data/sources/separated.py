@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import numpy as np
 import polars as pl
@@ -21,7 +22,7 @@ from dpmpn.data.sources.base import (
 )
 from dpmpn.data.sources.columns import SPACES
 from dpmpn.data.sources.layout import WHITESPACE, Layout, find_layout
-from dpmpn.data.sources.unpack import open_unpacked
+from dpmpn.data.sources.unpack import Unpacked
 from dpmpn.wording import counted
 
 _QUOTE, _LINE_END, _RETURN = b'"\n\r'
@@ -33,28 +34,22 @@ _UNCLOSED = "unexpected end of data"  # what the csv module says
 class SeparatedSource(FileSource):
     """A file of separated text, plain or packed."""
 
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """Frames of head, relation and tail (and time), one for each piece of the file."""
+    def _batches(self) -> Iterator[pl.DataFrame]:
         bad = self._bad()
-        with open_unpacked(self._path) as self._stream:
+        with Unpacked(self._path) as self._stream:
             reader: _Reader | None = None
             for chunk in text_chunks(self._stream):
-                if reader is None:
-                    chunk = self._after_blank_lines(chunk)
-                    layout = find_layout(self._path, self._stream.name, _first_lines(chunk), self._options)
-                    if layout is None:
-                        continue
+                if reader is not None:
+                    yield reader.read(chunk)
+                    continue
+                chunk = self._after_blank_lines(chunk)
+                layout = find_layout(self._path, self._stream.name, _first_lines(chunk), self._options)
+                if layout is not None:
                     reader = _Reader(layout, self.account, bad)
-                    yield from (
-                        frame
-                        for part in _without_header(chunk, layout)
-                        if (frame := reader.read(part)).height
-                    )
-                elif (frame := reader.read(chunk)).height:
-                    yield frame
-            if reader and (frame := reader.finish()).height:
-                yield frame
-            if reader:
+                    yield from map(reader.read, _without_header(chunk, layout))
+            if reader is not None:
+                if reader.rest.content:
+                    yield reader.finish()
                 self.account.notes += reader.notes()
 
     def _after_blank_lines(self, chunk: Chunk) -> Chunk:
@@ -88,7 +83,7 @@ class _Reader:
 
     def finish(self) -> pl.DataFrame:
         """Facts of what is left when the file ends, within a quote that is never closed."""
-        return self._check(self._quoted_records(self.rest, final=True) if self.rest.content else [])
+        return self._check(self._quoted_records(self.rest, final=True))
 
     def notes(self) -> list[str]:
         """What to know of the facts that were read."""
@@ -143,15 +138,12 @@ class _Reader:
                 self.account.skip("comment", example=f"{self.bad.path}, line {number:,}: '{short(line)}'")
             else:
                 self.bad.add(number, problem)
-        return _frame(rows, self.layout)
+        return pl.DataFrame(rows, dict.fromkeys(self.layout.names, pl.String), orient="row")
 
     def _literal_records(self, chunk: Chunk) -> Iterator[tuple[int, bytes, list[str]]]:
         for number, line in enumerate(chunk.content.removesuffix(b"\n").split(b"\n"), start=chunk.first):
-            text = line.decode("utf-8", errors="replace")
-            fields = (
-                text.split() if self.layout.separator == WHITESPACE else text.split(self.layout.separator)
-            )
-            yield number, line, fields
+            separator = None if self.layout.separator == WHITESPACE else self.layout.separator
+            yield number, line, line.decode("utf-8", errors="replace").split(separator)
 
     def _quoted_records(
         self, chunk: Chunk, final: bool = False
@@ -160,9 +152,8 @@ class _Reader:
         lines = chunk.content.removesuffix(b"\n").split(b"\n")
         start, offset = 0, 0
         while start < len(lines):
-            reader = csv.reader(
-                _texts(lines, start), delimiter=self.layout.separator, skipinitialspace=True, strict=True
-            )
+            texts = (line.decode("utf-8", errors="replace") + "\n" for line in islice(lines, start, None))
+            reader = csv.reader(texts, delimiter=self.layout.separator, skipinitialspace=True, strict=True)
             base = start
             while start < len(lines):
                 try:
@@ -192,13 +183,6 @@ class _Reader:
         self.rest = Chunk(chunk.first + chunk.content.count(b"\n", 0, cut), chunk.content[cut:])
 
 
-def _frame(rows: list[list[str]], layout: Layout) -> pl.DataFrame:
-    columns = zip(*rows, strict=True) if rows else [()] * len(layout.names)
-    return pl.DataFrame(
-        dict(zip(layout.names, columns, strict=True)), schema=dict.fromkeys(layout.names, pl.String)
-    )
-
-
 def _first_lines(chunk: Chunk) -> list[bytes]:
     lines = chunk.content[:_SAMPLE_BYTES].split(b"\n")
     return lines[:-1] or chunk.content[: LONGEST_LINE + 1].split(b"\n")[:1]
@@ -223,10 +207,6 @@ def _parts(chunk: Chunk) -> Iterator[Chunk]:
         yield Chunk(number, chunk.content[start:end])
         number += chunk.content.count(b"\n", start, end)
         start = end
-
-
-def _texts(lines: list[bytes], start: int) -> Iterator[str]:
-    return (lines[i].decode("utf-8", errors="replace") + "\n" for i in range(start, len(lines)))
 
 
 def _broken_quotes(line: bytes, error: csv.Error) -> Problem:
@@ -293,7 +273,8 @@ def _parse(
 
 def select_stripped(frame: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int] | None:
     """The columns asked for without white space around names, and how many had some; None where one is empty."""
-    frame = frame.select(_chosen(layout))
+    chosen = zip(layout.positions, layout.names, strict=True)
+    frame = frame.select(pl.col(str(position)).alias(name) for position, name in chosen)
     if any(column.null_count() for column in frame):
         return None
     stripped = frame.select(pl.all().str.strip_chars())
@@ -304,13 +285,6 @@ def select_stripped(frame: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, 
     if frame.select(pl.all().str.len_bytes().sum()).row(0) == lengths.sum().row(0):
         return frame, 0
     return stripped, sum(int((a != b).sum()) for a, b in zip(frame, stripped, strict=True))
-
-
-def _chosen(layout: Layout) -> list[pl.Expr]:
-    return [
-        pl.col(str(position)).alias(name)
-        for position, name in zip(layout.positions, layout.names, strict=True)
-    ]
 
 
 def check_fields(line: bytes, fields: list[str], layout: Layout) -> Problem | None:

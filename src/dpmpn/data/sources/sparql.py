@@ -69,8 +69,7 @@ class SparqlSource(Source):
         self._rows, self._digest = 0, b""  # what was asked for, and what tells the last page from others
         pyoxigraph()
 
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """Facts, a page at a time."""
+    def _batches(self) -> Iterator[pl.DataFrame]:
         number, before = 0, b""
         while True:
             number += 1
@@ -82,8 +81,7 @@ class SparqlSource(Source):
             before = self._digest
             # A page of CONSTRUCT is one of solutions; how many of them made these statements is not said.
             self._rows += count if self._query.is_select else self._page
-            if facts.height:
-                yield facts
+            yield facts
             if not count or not self._query.is_paged:
                 return
 

@@ -28,8 +28,7 @@ class SqlSource(RowSource):
         self._url = _parsed(self._sqlalchemy, url)
         super().__init__(self._url.render_as_string(hide_password=True), options)
 
-    def batches(self) -> Iterator[pl.DataFrame]:
-        """Facts, 50,000 rows at a time."""
+    def _batches(self) -> Iterator[pl.DataFrame]:
         with self._errors_as_sentences():
             engine = self._engine()
             try:
@@ -45,8 +44,7 @@ class SqlSource(RowSource):
                     names = list(result.keys())
                     positions = find_columns(f"{self.account.source}: the query", names, True, self._options)
                     for rows in result.partitions(_BATCH):
-                        if (facts := self._facts(rows, positions)).height:
-                            yield facts
+                        yield self._facts(rows, positions)
             finally:
                 engine.dispose()
 
