@@ -1,4 +1,4 @@
-"""Trains a run in forked processes that kill themselves at chosen moments; started by test_resume_after_kill.
+"""Trains runs in forked processes that kill themselves at chosen moments; started by test_resume_after_kill.
 
 A fork costs no imports, and is safe because this process itself computes nothing.
 """
@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import conftest
-from dpmpn.train import metrics
 from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.trainer import train
 
@@ -36,7 +35,7 @@ def kill_at(moment: int, when: str) -> None:
     os.replace = counted(os.replace)
     os.fsync = counted(os.fsync)
     Path.unlink = counted(Path.unlink)
-    metrics.json.dumps = counted(metrics.json.dumps)
+    json.dumps = counted(json.dumps)  # a line of metrics
 
 
 def session(path: str, config, moment: int | None, when: str) -> int:
@@ -63,12 +62,16 @@ def wait_for_checkpoint(manifest: Path) -> None:
 
 
 def main() -> None:
-    path, threads, moments = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+    """Read from the command line threads, and for each run its path and the moments at which its sessions end."""
+    threads, runs = int(sys.argv[1]), json.loads(sys.argv[2])
     # Batches of 16 are split between threads; the last one of an epoch is too small for it.
     config = conftest.small_config(threads=threads, batch_size=7 if threads == 1 else 16)
-    RunFolder.create(path, conftest.small_dataset(), config)
-    ends = [session(path, config, moment, when) for moment, when in moments]
-    print(json.dumps([*ends, session(path, config, None, "never")]))
+    ends = []
+    for path, moments in runs:
+        RunFolder.create(path, conftest.small_dataset(), config)
+        sessions = [*moments, (None, "never")]
+        ends.append([session(path, config, moment, when) for moment, when in sessions])
+    print(json.dumps(ends))
 
 
 if __name__ == "__main__":

@@ -14,14 +14,6 @@ from dpmpn.train.run_folder import RunFolder, read_lines
 SCRIPT = Path(__file__).with_name("killed_runs.py")
 
 
-def trained(path, threads, moments):
-    """Run the script; how each session ended, and the run."""
-    command = [sys.executable, str(SCRIPT), str(path), str(threads), json.dumps(moments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1]), RunFolder.open(path)
-
-
 def outcome(run):
     """What must not depend on where a run was broken off: all lines of metrics but their times."""
     times = {"seconds", "cpu_seconds", "queries_per_s"}
@@ -33,17 +25,31 @@ def same_weights(one, other, which):
     return all(torch.equal(a, b) for a, b in pairs)
 
 
+# Moments count within a session, so that these sessions together pass first files, checkpoints,
+# lines of metrics, validations with and without a new best, and deletions.
+NUMBERS = (1, 2, 3, 4, 6, 7, 9, 11, 12, 13, 70, 101, 151, 304)
+AROUND_CHANGES = [(n, "before" if n % 2 else "after") for n in NUMBERS]
+FROM_OUTSIDE = [(wait, "milliseconds") for wait in (0, 3, 11, 24, 51, 102)]
+
+
 @pytest.fixture(scope="module", params=[1, 2])
-def unbroken(request, tmp_path_factory):
-    threads = request.param
-    ends, run = trained(tmp_path_factory.mktemp("unbroken") / "run", threads, [])
-    assert ends == [0]
-    return threads, run
+def runs(request, tmp_path_factory):
+    """By the name of a run, how its sessions ended, and the run; one process for all, as it imports for seconds."""
+    threads, folder = request.param, tmp_path_factory.mktemp("killed")
+    around = AROUND_CHANGES if threads == 1 else AROUND_CHANGES[::3]
+    moments = {"unbroken": [], "around changes": around, "from outside": FROM_OUTSIDE}
+    asked = json.dumps([(str(folder / name), when) for name, when in moments.items()])
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(threads), asked], capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    ends = json.loads(done.stdout.splitlines()[-1])
+    return {name: (end, RunFolder.open(folder / name)) for name, end in zip(moments, ends, strict=True)}
 
 
-def check(unbroken, tmp_path, moments):
-    threads, expected = unbroken
-    ends, run = trained(tmp_path / "run", threads, moments)
+def check(unbroken, killed):
+    (unbroken_ends, expected), (ends, run) = unbroken, killed
+    assert unbroken_ends == [0]
     assert ends[-1] == 0
     assert signal.SIGKILL in ends[:-1]
     assert outcome(run) == outcome(expected)
@@ -54,13 +60,9 @@ def check(unbroken, tmp_path, moments):
     assert [file.name for file in run.path.glob(".*")] == [".lock"]
 
 
-def test_killed_around_every_change_of_a_file(unbroken, tmp_path):
-    # Moments count within a session, so that these sessions together pass first files, checkpoints,
-    # lines of metrics, validations with and without a new best, and deletions.
-    numbers = (1, 2, 3, 4, 6, 7, 9, 11, 12, 13, 70, 101, 151, 304)
-    moments = [(n, "before" if n % 2 else "after") for n in numbers]
-    check(unbroken, tmp_path, moments if unbroken[0] == 1 else moments[::3])
+def test_killed_around_every_change_of_a_file(runs):
+    check(runs["unbroken"], runs["around changes"])
 
 
-def test_killed_from_outside_at_any_time(unbroken, tmp_path):
-    check(unbroken, tmp_path, [(wait, "milliseconds") for wait in (0, 3, 11, 24, 51, 102)])
+def test_killed_from_outside_at_any_time(runs):
+    check(runs["unbroken"], runs["from outside"])
