@@ -7,8 +7,7 @@ from dpmpn.config import load_preset
 from dpmpn.errors import ConfigError, Stopped
 from dpmpn.lab.bench import Stretch, training_stretch
 from dpmpn.lab.reproduce.settings import Request, config_for, dataset_named
-from dpmpn.lab.reproduce.time_cost import TIME_COST, epoch_seconds
-from dpmpn.lab.reproduce.variations import VARIED, described, variations
+from dpmpn.lab.reproduce.variations import TIME_COST, VARIED, described, epoch_seconds, variations
 from dpmpn.lab.reproduce.workshop import Watch, Workshop
 
 KEYS = (*(varied.key for varied in VARIED), "batch_size")

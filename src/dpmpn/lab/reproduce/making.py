@@ -27,8 +27,7 @@ from dpmpn.lab.reproduce.scores import SCORES
 from dpmpn.lab.reproduce.settings import Request
 from dpmpn.lab.reproduce.strong import STRONG, UNSEEN
 from dpmpn.lab.reproduce.subgraphs import SUBGRAPHS
-from dpmpn.lab.reproduce.time_cost import TIME_COST
-from dpmpn.lab.reproduce.variations import HORIZONS
+from dpmpn.lab.reproduce.variations import HORIZONS, TIME_COST
 from dpmpn.lab.reproduce.workshop import RUNS, Result, Watch, Workshop
 from dpmpn.provenance import machine, versions
 from dpmpn.wording import about, listed
