@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpmpn.cli import inductive as inductive_command
+from dpmpn.cli.datasets import inductive
 from dpmpn.data.dataset import SPLITS, Dataset, write_dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.importer import dataset_from_tuples, load_dataset
@@ -177,7 +177,7 @@ def test_the_command_writes_two_datasets(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "whole").mkdir()
     write_dataset(random_dataset(), tmp_path / "whole")
     out = tmp_path / "my parts"
-    inductive_command.command(str(tmp_path / "whole"), out, share=0.4, seed=7)
+    inductive(str(tmp_path / "whole"), out, share=0.4, seed=7)
     train, ask = (load_dataset(out / name) for name in ("train", "ask"))
     expected = inductive_split(random_dataset(), 0.4, 7)
     assert as_arrays(InductiveSplit(train, ask, {})) == as_arrays(expected)

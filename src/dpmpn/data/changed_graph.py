@@ -137,7 +137,7 @@ def _changed(
     graph = _without_edges(graph, graph.either_way(removed))
     if new:
         offsets = np.concatenate([graph.offsets, np.full(len(new), graph.n_edges, np.int64)])
-        graph = _read_only(replace(graph, offsets=offsets, entities=graph.entities.extended(new)))
+        graph = replace(graph, offsets=offsets, entities=graph.entities.extended(new))
     stated = int(_stated(graph, added).sum())
     graph = _with_edges(graph, graph.either_way(added))
     return graph, Changes(len(added) - stated, stated, n_removed, len(removed) - n_removed, new)
@@ -153,13 +153,11 @@ def _without_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:
     if not len(ids):
         return graph
     fewer = np.bincount(graph.edge_heads(ids), minlength=graph.n_entities)
-    return _read_only(
-        replace(
-            graph,
-            offsets=graph.offsets - np.concatenate([[0], np.cumsum(fewer)]),
-            relations=np.delete(graph.relations, ids),
-            tails=np.delete(graph.tails, ids),
-        )
+    return replace(
+        graph,
+        offsets=graph.offsets - np.concatenate([[0], np.cumsum(fewer)]),
+        relations=np.delete(graph.relations, ids),
+        tails=np.delete(graph.tails, ids),
     )
 
 
@@ -170,21 +168,12 @@ def _with_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:
     edges = _sorted(edges, graph)
     positions = graph.edge_positions(*edges.T)
     more = np.bincount(edges[:, 0], minlength=graph.n_entities)
-    return _read_only(
-        replace(
-            graph,
-            offsets=graph.offsets + np.concatenate([[0], np.cumsum(more)]),
-            relations=np.insert(graph.relations, positions, edges[:, 1]),
-            tails=np.insert(graph.tails, positions, edges[:, 2]),
-        )
+    return replace(
+        graph,
+        offsets=graph.offsets + np.concatenate([[0], np.cumsum(more)]),
+        relations=np.insert(graph.relations, positions, edges[:, 1]),
+        tails=np.insert(graph.tails, positions, edges[:, 2]),
     )
-
-
-def _read_only(graph: KnowledgeGraph) -> KnowledgeGraph:
-    """The graph with read-only arrays, as every graph has."""
-    for array in (graph.offsets, graph.relations, graph.tails):
-        array.flags.writeable = False
-    return graph
 
 
 def _without_rows(triples: np.ndarray, facts: np.ndarray, graph: KnowledgeGraph) -> np.ndarray:

@@ -42,6 +42,10 @@ class KnowledgeGraph:
     entities: Vocabulary
     relation_names: Vocabulary  # n_relations names, without the self-loop
 
+    def __post_init__(self) -> None:
+        for array in (self.offsets, self.relations, self.tails, self.inverse):
+            array.flags.writeable = False  # as of a saved graph, which is mapped
+
     @classmethod
     def from_ids(
         cls,
@@ -62,14 +66,8 @@ class KnowledgeGraph:
         offsets = np.zeros(len(entities) + 1, np.int64)
         np.cumsum(np.bincount(heads, minlength=len(entities)), out=offsets[1:])
         relation_type = np.int16 if len(relations) <= np.iinfo(np.int16).max else np.int32
-        return cls(
-            offsets=_frozen(offsets),
-            relations=_frozen(edge_relations.astype(relation_type)),
-            tails=_frozen(tails.astype(np.int32)),
-            inverse=_frozen(inverse),
-            entities=entities,
-            relation_names=relations,
-        )
+        edges = edge_relations.astype(relation_type), tails.astype(np.int32)
+        return cls(offsets, *edges, inverse, entities, relations)
 
     @classmethod
     def from_tuples(
@@ -153,8 +151,10 @@ class KnowledgeGraph:
         is_first[self.offsets[:-1][np.diff(self.offsets) > 0]] = True
         first = np.flatnonzero(is_first)
         offsets = np.searchsorted(first, self.offsets)
-        arrays = offsets, self.relations[first], np.append(first, self.n_edges)
-        return Runs(*(_frozen(array) for array in arrays))
+        runs = Runs(offsets, self.relations[first], np.append(first, self.n_edges))
+        for array in runs:
+            array.flags.writeable = False
+        return runs
 
     def __repr__(self) -> str:
         return (
@@ -210,12 +210,6 @@ class KnowledgeGraph:
         smaller_tail = self.tails[edge_ids] < tails
         before: np.ndarray = (edge_relations < relations) | ((edge_relations == relations) & smaller_tail)
         return before
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    """The array, read-only: as it is when a saved graph is mapped."""
-    array.flags.writeable = False
-    return array
 
 
 def _vocabulary(names: int | Sequence[str] | Vocabulary) -> Vocabulary:

@@ -70,7 +70,6 @@ class Entry:
     location: str  # below the root folder; below the package for the bundled one
     kind: str  # "paper", "task", "extra", "scale" (not a benchmark) or "bundled"
     preset: str | None = None
-    aliases: tuple[str, ...] = ()
     published: Counts | None = None
     note: str = ""
 
@@ -118,17 +117,9 @@ class DatasetRow(NamedTuple):
 
 
 def _entry(location: str, values: dict[str, Any]) -> Entry:
-    published = Counts(**values["published"]) if "published" in values else None
-    aliases = location, location.rpartition("/")[2]
-    return Entry(
-        values.get("name", location),
-        location,
-        values["kind"],
-        values.get("preset"),
-        aliases,
-        published,
-        values.get("note", ""),
-    )
+    name, published = values.get("name", location), values.get("published")
+    counts = Counts(**published) if published else None
+    return Entry(name, location, values["kind"], values.get("preset"), counts, values.get("note", ""))
 
 
 _VALUES = tomllib.loads((Path(__file__).parent / "datasets.toml").read_text("utf-8"))
@@ -142,7 +133,9 @@ def _simplified(name: str) -> str:
 
 
 _BY_PLAIN_NAME = {
-    _simplified(spelling): entry for entry in _ENTRIES for spelling in (entry.name, *entry.aliases)
+    _simplified(spelling): entry
+    for entry in _ENTRIES
+    for spelling in (entry.name, entry.location, entry.location.rpartition("/")[2])
 }
 
 
@@ -163,7 +156,8 @@ def known_dataset(name: str) -> Entry:
 
 def list_datasets() -> list[DatasetRow]:
     """All known datasets and where they were found."""
-    return [DatasetRow(e.name, e.preset, _found(e.folder()), e.kind, e.can_be_fetched()) for e in _ENTRIES]
+    found = [(e, folder if (folder := e.folder()) and folder.is_dir() else None) for e in _ENTRIES]
+    return [DatasetRow(e.name, e.preset, folder, e.kind, e.can_be_fetched()) for e, folder in found]
 
 
 def roots() -> list[Path]:
@@ -179,10 +173,6 @@ def default_root() -> Path:
     return Path(given if os.path.isabs(given) else os.path.expanduser("~/.local/share")) / "dpmpn"
 
 
-def _found(folder: Path | None) -> Path | None:
-    return folder if folder is not None and folder.is_dir() else None
-
-
 def listing(location: str) -> Listing | None:
     """What can be downloaded to a location below the data folder; None for what comes with the package."""
     return _table().get(location)
@@ -190,12 +180,16 @@ def listing(location: str) -> Listing | None:
 
 @cache
 def _table() -> dict[str, Listing]:
-    return {location: _listing(values) for location, values in _VALUES.items() if "files" in values}
-
-
-def _listing(value: dict[str, Any]) -> Listing:
-    files = tuple(_listed_file(**file) for file in value["files"])
-    return Listing(files, value["licence"], value.get("base"), value.get("why", ""))
+    return {
+        location: Listing(
+            tuple(_listed_file(**file) for file in values["files"]),
+            values["licence"],
+            values.get("base"),
+            values.get("why", ""),
+        )
+        for location, values in _VALUES.items()
+        if "files" in values
+    }
 
 
 def _listed_file(name: str, bytes: int, sha256: str, packed: dict[str, Any] | None = None) -> ListedFile:

@@ -46,7 +46,9 @@ def random_split(
     Facts come in the order of a hash of the seed and their ids; each that can be held out goes where more is missing.
     """
     wanted_valid, wanted_test = _wanted(len(triples), valid_share, test_share)
-    how = f"{_shares(valid_share, test_share)} drawn at random with seed {seed}"
+    how = (
+        f"{100 * valid_share:.1f} % valid and {100 * test_share:.1f} % test drawn at random with seed {seed}"
+    )
     if not wanted_valid + wanted_test:
         return _all_train(triples, how)
     order = _drawn_order(triples, seed)
@@ -73,9 +75,7 @@ def time_split(
     on, so that an entity's first fact makes room for its later ones.
     """
     wanted_valid, wanted_test = _wanted(len(triples), valid_share, test_share)
-    how = f"the latest {test_share:.1%} are test and the {valid_share:.1%} before them valid".replace(
-        "%", " %"
-    )
+    how = f"the latest {100 * test_share:.1f} % are test and the {100 * valid_share:.1f} % before them valid"
     if not wanted_valid + wanted_test:
         return _all_train(triples, how)
     order = _drawn_order(triples, seed=0)
@@ -223,10 +223,6 @@ def _made(
     if valid + test == 0:
         sentence += "; nothing could be held out"
     return Split(assignment, wanted_valid, wanted_test, returned, sentence)
-
-
-def _shares(valid_share: float, test_share: float) -> str:
-    return f"{100 * valid_share:.1f} % valid and {100 * test_share:.1f} % test"
 
 
 def parse_times(times: pl.Series) -> np.ndarray:

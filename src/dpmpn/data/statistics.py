@@ -15,7 +15,7 @@ import numpy as np
 
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.leakage import known_facts, pair_keys, stand_in
+from dpmpn.data.leakage import joined_pairs, known_facts, pair_keys, stand_in
 from dpmpn.kernels import inline_kernel, kernel
 
 MAX_PAIRS = 50_000  # of more, a sample is measured: the paper's datasets are measured whole
@@ -36,25 +36,21 @@ def statistics(
     facts = known_facts(graph)
     pairs = np.sort(pair_keys(facts, graph.n_entities))
     relations = np.bincount(facts[:, 1], minlength=graph.n_relations)  # facts of each
+    degree = np.bincount(facts[:, [0, 2]].ravel(), minlength=graph.n_entities)
+    held_out = np.concatenate([dataset.valid, dataset.test])[:, 1]
     return {
         "name": dataset.name,
         "entities": graph.n_entities,
-        "relations": _n_relations(dataset, relations),
+        "relations": len(np.union1d(np.flatnonzero(relations), held_out)),  # inverses do not count
         "train": len(dataset.train),
         "valid": len(dataset.valid),
         "test": len(dataset.test),
         "pme_train": _joined_twice(dataset.train, pairs, graph.n_entities),
-        "pme_valid": _joined(dataset.valid, pairs, graph.n_entities),
+        "pme_valid": joined_pairs(dataset),
         **_shortest_paths(graph, dataset.valid, progress, max_pairs),
-        "degree": _degrees(facts, graph.n_entities),
+        "degree": {**_sizes(degree), "entities_without_facts": int((degree == 0).sum())},
         "facts_per_relation": _sizes(relations[relations > 0]),
     }
-
-
-def _n_relations(dataset: Dataset, sizes: np.ndarray) -> int:
-    """Relations of the file, those that only held-out facts have included, inverses not."""
-    held_out = np.concatenate([dataset.valid[:, 1], dataset.test[:, 1]])
-    return len(np.union1d(np.flatnonzero(sizes), held_out))
 
 
 def _joined_twice(triples: np.ndarray, pairs: np.ndarray, n_entities: int) -> float | None:
@@ -64,10 +60,6 @@ def _joined_twice(triples: np.ndarray, pairs: np.ndarray, n_entities: int) -> fl
     repeated = pairs[1:][pairs[1:] == pairs[:-1]]
     to_itself = triples[:, 0] == triples[:, 2]
     return float((stand_in(pair_keys(triples, n_entities), repeated) | to_itself).mean())
-
-
-def _joined(triples: np.ndarray, pairs: np.ndarray, n_entities: int) -> float | None:
-    return float(stand_in(pair_keys(triples, n_entities), pairs).mean()) if len(triples) else None
 
 
 def _shortest_paths(
@@ -89,11 +81,6 @@ def _shortest_paths(
             "lengths": np.bincount(found).tolist(),  # how many pairs have length 0, 1, 2, ...
         },
     }
-
-
-def _degrees(facts: np.ndarray, n_entities: int) -> dict[str, Any]:
-    degree = np.bincount(facts[:, 0], minlength=n_entities) + np.bincount(facts[:, 2], minlength=n_entities)
-    return {**_sizes(degree), "entities_without_facts": int((degree == 0).sum())}
 
 
 def _sizes(values: np.ndarray) -> dict[str, float | None]:

@@ -86,7 +86,9 @@ class Vocabulary:
         # Polars compares texts by their bytes, which is the order of code points.
         self.ascending = bool((column.slice(1) > column.head(max(len(column) - 1, 0))).all())
         if not self.ascending and column.n_unique() < len(column):
-            raise DataError(_duplicate_message(column.to_list()))
+            name = column.filter(column.is_duplicated())[0]
+            first, second = (column == name).arg_true()[:2]
+            raise DataError(f"name '{name}' occurs twice (ids {first} and {second}): names must be distinct")
 
     @classmethod
     def opened(cls, packed: Names, ascending: bool) -> "Vocabulary":
@@ -308,12 +310,3 @@ def _ratio(wanted: str, other: str) -> float:
 
 def _folded(name: str) -> str:
     return name.lower().replace("_", " ")
-
-
-def _duplicate_message(names: Sequence[str]) -> str:
-    first: dict[str, int] = {}
-    for i, name in enumerate(names):
-        if name in first:
-            return f"name '{name}' occurs twice (ids {first[name]} and {i}): names must be distinct"
-        first[name] = i
-    return "names must be distinct"
