@@ -18,9 +18,8 @@ import numpy as np
 import polars as pl
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.serve.lookups import facts_of
+from dpmpn.serve.lookups import RelationOffers, facts_of
 from dpmpn.serve.names import EntitySearch
-from dpmpn.serve.relation_offers import RelationOffers
 
 _LETTERS = np.array(list("eeeeaaaaiiiooonnnrrrsssttllddmkgbvphuczäéšł"))
 _NEEDLES = {

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.serve.bodies import AskedQuestion
-from dpmpn.serve.metrics import Metrics
 from dpmpn.serve.names import EntitySearch, Found, Naming, folded, folded_text
 from dpmpn.serve.problems import Problem
 from dpmpn.serve.queues import Ids, WorkQueue
+from dpmpn.serve.status import Metrics
 
 TEXT = st.text("aAbB_ éÉßsΣσςı한中🙂\x00\n'\u0301\u200b", min_size=1, max_size=6)
 NEEDLE = TEXT | st.text(max_size=8) | st.sampled_from(["", " ", "\ud800", "a" * 5000, "\u0301"])

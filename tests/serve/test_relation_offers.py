@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.serve.relation_offers import Offered, RelationOffers
+from dpmpn.serve.lookups import Offered, RelationOffers
 
 ENTITIES = [f"e{i}" for i in range(8)]
 RELATIONS = ["likes", "owns", "owns_inv", "sees", "visits"]

@@ -4,7 +4,7 @@ import re
 
 from serving import QUESTION, Server
 
-from dpmpn.serve.model_info import example_questions
+from dpmpn.serve.status import example_questions
 
 
 def picture(server: Server, **more: object) -> dict:
@@ -65,5 +65,5 @@ def test_examples_are_of_many_relations_and_each_once(server: Server) -> None:
                 return facts if name == "train" else facts[:0]
 
     found = example_questions(WithoutTest(), 6)  # type: ignore[arg-type]
-    assert {each["relation"] for each in found[:3]} == {"mother", "husband", "father"}
-    assert len({(each["head"], each["relation"]) for each in found}) == 6
+    assert {each.relation for each in found[:3]} == {"mother", "husband", "father"}
+    assert len({(each.head, each.relation) for each in found}) == 6

@@ -1,14 +1,16 @@
-"""The routes of the HTTP API: what can be asked, and what answers it."""
+"""The routes of the HTTP API, what can be asked and what answers it, and the files of the page."""
 
-import json
+import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import asdict
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from fastapi import FastAPI, Query
+from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
 from dpmpn.ask.reasoner import Reasoner
@@ -17,13 +19,11 @@ from dpmpn.render.formats import FORMATS, Format
 from dpmpn.serve import bodies, replies
 from dpmpn.serve.guard import LIMITS, Guard, Limits
 from dpmpn.serve.lookups import Lookups
-from dpmpn.serve.metrics import Metrics
-from dpmpn.serve.model_info import model_info
 from dpmpn.serve.names import Naming
-from dpmpn.serve.page_files import add_page
-from dpmpn.serve.problems import CODES, Problem, answer_problems, refusals
+from dpmpn.serve.problems import Problem, answer_problems, refusals
 from dpmpn.serve.queues import EngineQueue, WorkQueue
 from dpmpn.serve.replies import json_reply
+from dpmpn.serve.status import Metrics, model_info
 
 _DESCRIPTION = """\
 Names of entities and relations travel in bodies and queries, never in paths: they may hold anything. Where a name is
@@ -33,6 +33,16 @@ Every error has the same shape: `{"error": {"code", "message", "near"}}`. The me
 names that were perhaps meant. After 503 with the code `overloaded`, try again when `Retry-After` says so."""
 
 _API = "/api/v1"
+_MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".txt": "text/plain; charset=utf-8",
+}
+_INDEX = "index.html"
+_SHARED = ("player.js", "player.css")  # with the page of one explanation
 _FEW = 100  # answers that are written sooner than another thread is woken
 
 
@@ -41,7 +51,7 @@ class Explorer:
 
     def __init__(self, reasoner: Reasoner, run_dir: Path, limits: Limits = LIMITS) -> None:
         self.reasoner, self.limits, self.metrics = reasoner, limits, Metrics()
-        self.info = model_info(reasoner, run_dir, limits)
+        self.info = {**model_info(reasoner, run_dir), "limits": asdict(limits)}
         reasoner.known.index()  # once, for all questions
         _warm_up(reasoner)
         self.engine = EngineQueue(reasoner, self.metrics, limits.waiting_questions)
@@ -52,7 +62,7 @@ class Explorer:
         self.naming = Naming(reasoner.graph, self.quick)
 
     async def asked(
-        self, question: bodies.AskedQuestion | bodies.ExplanationQuery, answer: str | None
+        self, question: bodies.AskedQuestion, answer: str | None
     ) -> tuple[QueryResult, int | None]:
         """A question asked so that it can be explained, and the id of the answer to explain."""
         ids = await self.naming.question(question)
@@ -102,10 +112,10 @@ def make_app(
     _add_lookups(app, explorer)
     _add_questions(app, explorer)
     _add_explanations(app, explorer)
-    guard = Guard(app, explorer.metrics, set(), token, is_meant, explorer.limits)
+    guard = Guard(app, explorer.metrics, token, is_meant, explorer.limits)
     _add_health(app, explorer, guard)
-    add_page(app)
-    _describe(app, has_token=token is not None)
+    _add_page(app)
+    bodies.describe(app, has_token=token is not None)
     guard.routes = {route.path for route in app.routes if "{" not in route.path}  # type: ignore[attr-defined]
     return guard
 
@@ -246,38 +256,36 @@ def _add_health(app: FastAPI, explorer: Explorer, guard: Guard) -> None:
         return Response(explorer.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
-def _describe(app: FastAPI, has_token: bool) -> None:
-    """Complete the description of an application: the format of explanations, the codes, the token."""
-    plain = app.openapi
-
-    def complete() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            app.openapi_schema = _completed(plain(), has_token)
-        return app.openapi_schema
-
-    app.openapi = complete  # type: ignore[method-assign]
+class _PageFile(NamedTuple):
+    content: bytes
+    media_type: str
+    tag: str  # by which a browser knows that it has it already
 
 
-def _completed(description: dict[str, Any], has_token: bool) -> dict[str, Any]:
-    from dpmpn.render.export import schema
+def _add_page(app: FastAPI) -> None:
+    """Serve the page at /, and its files below /page/."""
+    found = _page_files()
 
-    schemas = description["components"]["schemas"]
-    # The parts of the format keep their names; references to them move along.
-    record = json.loads(json.dumps(schema()).replace("#/$defs/", "#/components/schemas/explanation_"))
-    for name, part in record.pop("$defs").items():
-        schemas[f"explanation_{name}"] = part
-    for key in ("$schema", "$id"):
-        record.pop(key, None)
-    schemas["explanation"] = record
-    schemas["Explained"]["properties"]["explanation"] = {"$ref": "#/components/schemas/explanation"}
-    schemas["WhyNot"]["properties"]["why_not"] = {"$ref": "#/components/schemas/explanation_why_not"}
-    schemas["ErrorBody"]["properties"]["code"] = {"type": "string", "enum": sorted(CODES)}
-    for unused in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(unused, None)
-    if has_token:
-        description["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        for path, methods in description["paths"].items():
-            if path.startswith("/api") or path == "/metrics":
-                for operation in methods.values():
-                    operation["security"] = [{"token": []}]
-    return description
+    async def page(request: Request) -> Response:
+        file = found.get(request.path_params.get("name", _INDEX))
+        if file is None:
+            raise Problem("not_found", "the page has no such file; open /")
+        headers = {"Cache-Control": "no-cache", "ETag": file.tag}
+        if request.headers.get("if-none-match") == file.tag:
+            return Response(status_code=304, headers=headers)
+        return Response(file.content, headers=headers, media_type=file.media_type)
+
+    app.add_route("/", page, ["GET"], include_in_schema=False)
+    app.add_route("/page/{name}", page, ["GET"], include_in_schema=False)
+
+
+def _page_files() -> dict[str, _PageFile]:
+    """All files of the page by their names: read once, so that a request can reach no other."""
+    found = {}
+    shared = (files("dpmpn.render").joinpath("page", name) for name in _SHARED)
+    for file in (*files("dpmpn.serve").joinpath("page").iterdir(), *shared):
+        media_type = _MEDIA_TYPES.get(file.name[file.name.rfind(".") :])
+        if file.is_file() and media_type:
+            content = file.read_bytes()
+            found[file.name] = _PageFile(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+    return found

@@ -1,14 +1,19 @@
 """What requests and answers hold, for checking the first and describing both."""
 
+import json
 from typing import Annotated, Any, Literal
 
+from fastapi import FastAPI
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StringConstraints
 
+from dpmpn.explain.explanation import Question
 from dpmpn.serve.guard import LIMITS
-from dpmpn.serve.problems import ErrorBody
+from dpmpn.serve.problems import CODES, ErrorBody
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=LIMITS.name_letters)]
 Part = Annotated[float, Field(ge=0, le=1)]
+Match = Literal["exact", "prefix", "inside"]
+Used = Literal["head", "like", "other"]
 
 
 def _written_whole(value: Any) -> Any:
@@ -113,13 +118,10 @@ class RelationsQuery(_Given):
     head: Name | None = Field(None, examples=["Serbia"])
 
 
-class ExplanationQuery(_Given):
+class ExplanationQuery(ExplainBody):
     """The question and the answer of an explanation to download."""
 
-    head: Name = Field(examples=["Serbia"])
-    relation: Name = Field(examples=["in_subregion"])
     inverse: Truth = False
-    answer: Name | None = Field(None, examples=["Southern Europe"])
 
 
 class Named(BaseModel):
@@ -134,7 +136,7 @@ class FoundEntity(Named):
 
     description: str | None
     facts: int
-    match: Literal["exact", "prefix", "inside"]
+    match: Match
 
 
 class Fact(BaseModel):
@@ -158,18 +160,8 @@ class Relation(Named):
     """A relation that can be asked; `count` are the head's facts where it is used with the head, else all."""
 
     inverse: bool
-    used: Literal["head", "like", "other"]
+    used: Used
     count: int
-
-
-class Question(BaseModel):
-    """A question as it was understood."""
-
-    head: str
-    relation: str
-    inverse: bool
-    head_label: str
-    relation_label: str
 
 
 class Answer(Named):
@@ -271,3 +263,40 @@ class Health(BaseModel):
     """Whether it lives, or is ready."""
 
     status: Literal["alive", "ready"]
+
+
+def describe(app: FastAPI, has_token: bool) -> None:
+    """Complete the description of an application: the format of explanations, the codes, the token."""
+    plain = app.openapi
+
+    def complete() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _completed(plain(), has_token)
+        return app.openapi_schema
+
+    app.openapi = complete  # type: ignore[method-assign]
+
+
+def _completed(description: dict[str, Any], has_token: bool) -> dict[str, Any]:
+    from dpmpn.render.export import schema
+
+    schemas = description["components"]["schemas"]
+    # The parts of the format keep their names; references to them move along.
+    record = json.loads(json.dumps(schema()).replace("#/$defs/", "#/components/schemas/explanation_"))
+    for name, part in record.pop("$defs").items():
+        schemas[f"explanation_{name}"] = part
+    for key in ("$schema", "$id"):
+        record.pop(key, None)
+    schemas["explanation"] = record
+    schemas["Explained"]["properties"]["explanation"] = {"$ref": "#/components/schemas/explanation"}
+    schemas["WhyNot"]["properties"]["why_not"] = {"$ref": "#/components/schemas/explanation_why_not"}
+    schemas["ErrorBody"]["properties"]["code"] = {"type": "string", "enum": sorted(CODES)}
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    if has_token:
+        description["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        for path, methods in description["paths"].items():
+            if path.startswith("/api") or path == "/metrics":
+                for operation in methods.values():
+                    operation["security"] = [{"token": []}]
+    return description

@@ -20,7 +20,7 @@ from dpmpn.serve.problems import Problem, overloaded
 
 if TYPE_CHECKING:
     # Where several processes count together, what counts is imported only in them.
-    from dpmpn.serve.metrics import Metrics
+    from dpmpn.serve.status import Metrics
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,12 @@ class Guard:
         self,
         app: ASGIApp,
         metrics: "Metrics",
-        routes: Collection[str],
         token: str | None = None,
         is_meant: Callable[[str], bool] = lambda _: True,
         limits: Limits = LIMITS,
     ) -> None:
         self._app, self._metrics, self.limits = app, metrics, limits
-        self.routes = routes  # those that are counted by their own names
+        self.routes: Collection[str] = ()  # those that are counted by their own names
         self._token = _digest(token.encode()) if token else None
         self._is_meant = is_meant  # by the name in the Host header
         self.in_flight, self.stopping = 0, False

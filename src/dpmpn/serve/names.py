@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -11,11 +11,10 @@ import polars as pl
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError, UnknownName
-from dpmpn.serve.bodies import AskedQuestion, ExplanationQuery
+from dpmpn.serve.bodies import AskedQuestion, Match
 from dpmpn.serve.problems import Problem
 from dpmpn.serve.queues import Ids, WorkQueue
 
-Match = Literal["exact", "prefix", "inside"]
 _Result = TypeVar("_Result")
 
 _ACCENTS = re.compile("[\u0300-\u036f]")  # not all marks: those of other scripts are vowels
@@ -152,11 +151,11 @@ class Naming:
         pair = ("entity", name)
         return _or_raised((await self._ids([pair]))[pair])
 
-    async def question(self, question: AskedQuestion | ExplanationQuery) -> Ids:
+    async def question(self, question: AskedQuestion) -> Ids:
         """A question as ids."""
         return _or_raised((await self.questions([question]))[0])
 
-    async def questions(self, questions: Sequence[AskedQuestion | ExplanationQuery]) -> list[Ids | Problem]:
+    async def questions(self, questions: Sequence[AskedQuestion]) -> list[Ids | Problem]:
         """Each question as ids, or what is wrong with it; near names are given for the first unknown ones only."""
         ids = await self._ids(
             pair for each in questions for pair in (("entity", each.head), ("relation", each.relation))
@@ -178,7 +177,7 @@ class Naming:
         return ids
 
     def _question(
-        self, question: AskedQuestion | ExplanationQuery, head: int | Problem, relation: int | Problem
+        self, question: AskedQuestion, head: int | Problem, relation: int | Problem
     ) -> Ids | Problem:
         if isinstance(head, Problem):
             return head

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.results import QueryResult
-from dpmpn.serve.metrics import Metrics
 from dpmpn.serve.problems import overloaded
+from dpmpn.serve.status import Metrics
 
 Ids = tuple[int, int, bool]  # head, relation as it is asked, whether that is backwards
 _Result = TypeVar("_Result")
