@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 
 JsonTarget = Annotated[
-    str | None,
-    typer.Option("--json", metavar="FILE", help="write the result as JSON; - for standard output"),
+    str | None, typer.Option("--json", metavar="FILE", help="write the result as JSON; - for standard output")
 ]
 STDOUT = "-"  # the name of standard output where a file could be named
 _PLAIN_WIDTH = 160  # where there is no terminal, nothing is cut to fit one

@@ -56,11 +56,7 @@ def test_all_files_are_written_and_the_table_shows_the_results(exhibit):
 
 def test_batch_sizes_are_measured_with_the_small_horizon(exhibit):
     measured = [r["settings"] for r in exhibit.data()["results"].values() if r["varied"] == "batch_size"]
-    horizon = [
-        "max_attending_from_per_step",
-        "max_sampling_per_node",
-        "max_attending_to_per_step",
-    ]
+    horizon = ["max_attending_from_per_step", "max_sampling_per_node", "max_attending_to_per_step"]
     assert [settings["batch_size"] for settings in measured] == [16, 64]
     assert all(settings[key] == 20 for settings in measured for key in horizon)
 

@@ -183,10 +183,7 @@ def draw_curves(conditions: dict[str, Any], models: list[dict[str, Any]], stem: 
     last = {label: handle.get_ydata()[-1] for handle, label in zip(handles, labels, strict=True)}
     order = sorted(range(len(labels)), key=lambda at: -last[labels[at]])  # as the curves end, from the top
     figure.legend(
-        [handles[at] for at in order],
-        [labels[at] for at in order],
-        loc="outside right upper",
-        frameon=False,
+        [handles[at] for at in order], [labels[at] for at in order], loc="outside right upper", frameon=False
     )
     save_plot(figure, stem)
 

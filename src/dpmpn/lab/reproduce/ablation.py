@@ -1,7 +1,7 @@
 """What each part of the stronger model brings: all of it, and with one change at a time."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from statistics import mean, stdev
 from typing import Any
@@ -36,10 +36,10 @@ class Change:
     """The whole model with something changed, and why one would want to know."""
 
     name: str
-    reason: str
     settings: Settings
     model: str = "strong"  # the model whose settings are changed
     is_trained: bool = True  # or the whole model's weights, asked in another way
+    reason: str = field(kw_only=True)
 
 
 def _fixed(**settings: Any) -> Settings:
@@ -80,109 +80,61 @@ def _with_its_rate(whole: Config) -> dict[str, Any]:
     return {**_trained_alike(whole), "learning_rate": setting(whole, "learning_rate")}
 
 
+# fmt: off
 CHANGES = (
-    Change(
-        "one-map",
-        "does each relation need a map of the relation asked for each step, or one for all?",
-        _switched("relation_vectors", "each_step", "turned"),
-    ),
-    Change(
-        "shared-relations",
-        "does each pair of a relation and the relation asked need parameters of its own?",
-        _fixed(relation_vectors="query"),
-    ),
-    Change(
-        "plain-relations",
-        "does it matter that a message depends on the relation asked?",
-        _fixed(relation_vectors="plain"),
-    ),
-    Change(
-        "prior-profiles",
-        "should states begin with the relations that an entity has, or only its probability?",
-        _fixed(profiles="prior"),
-    ),
-    Change(
-        "no-profiles",
-        "how much do the relations that an entity has tell, wherever it is?",
-        _fixed(profiles="off"),
-    ),
-    Change(
-        "node-gates",
-        "does attention that flows along edges differ from attention of nodes?",
-        _fixed(gates="nodes"),
-    ),
-    Change("no-gates", "is attention part of the reasoning, or only of the pruning?", _fixed(gates="off")),
-    Change(
-        "weight-average",
-        "is an average of the weights better than the last ones?",
-        _switched("weight_average", 0.0, _AVERAGE),
-    ),
-    Change("schedule", "does a learning rate that falls help?", _switched("schedule", "constant", "linear")),
-    Change(
-        "joint-targets",
-        "are answers of a question better learnt together or one by one?",
-        _switched("joint_targets", 1, 8),
-    ),
-    Change(
-        "per-relation",
-        "should a busy node's edges be drawn evenly, or some of each relation?",
-        _switched("max_sampling_per_relation", None, 10),
-    ),
-    Change(
-        "fewer-attended",
-        "do so many nodes need messages in a step of training?",
-        _in_training(_N3, 1 / 4, _ASK_N3),
-    ),
-    Change(
-        "all-attended",
-        "are those that most attention flows to enough, or should every node that is led to get messages?",
-        _fixed(**{_N3: _EVERYONE, _ASK_N3: _EVERYONE}),
-    ),
-    Change(
-        "joined",
-        "are facts worth learning whose entities another fact joins, or are they easy?",
-        _switched("joined_share", 1.0, 0.1),
-    ),
-    Change(
-        "dropout",
-        "does it help to hide up to 30 % of all facts from a batch?",
-        _switched("fact_dropout", 0.0, 0.3),
-    ),
-    Change("half-dims", "are states larger than they need be?", _scaled("n_dims", 1 / 2)),
-    Change("double-dims", "are states too small?", _scaled("n_dims", 2)),
-    Change("fewer-steps", "do answers lie nearer than the steps reach?", _steps(-2)),
-    Change("more-steps", "do answers lie further than the steps reach?", _steps(2)),
-    Change(
-        "half-n1",
-        "does training need to look at so much? Asked as the whole model is",
-        _in_training(_N1, 1 / 2, _ASK_N1),
-    ),
-    Change(
-        "double-n1",
-        "does training see too little? Asked as the whole model is",
-        _in_training(_N1, 2, _ASK_N1),
-    ),
-    Change(
-        "asked-as-trained",
-        "what does a wider horizon bring when asking? The same weights",
-        _as_trained,
-        is_trained=False,
-    ),
-    Change("paper", "control: the paper's model as it is", _fixed(), model="paper"),
-    Change(
-        "paper-schedule",
-        "control: the paper's model, trained as the stronger one but for the learning rate",
-        _trained_alike,
-        model="paper",
-    ),
-    Change(
-        "paper-schedule-rate",
-        "control: the same with the stronger model's learning rate",
-        _with_its_rate,
-        model="paper",
-    ),
+    Change("one-map", _switched("relation_vectors", "each_step", "turned"),
+        reason="does each relation need a map of the relation asked for each step, or one for all?"),
+    Change("shared-relations", _fixed(relation_vectors="query"),
+        reason="does each pair of a relation and the relation asked need parameters of its own?"),
+    Change("plain-relations", _fixed(relation_vectors="plain"),
+        reason="does it matter that a message depends on the relation asked?"),
+    Change("prior-profiles", _fixed(profiles="prior"),
+        reason="should states begin with the relations that an entity has, or only its probability?"),
+    Change("no-profiles", _fixed(profiles="off"),
+        reason="how much do the relations that an entity has tell, wherever it is?"),
+    Change("node-gates", _fixed(gates="nodes"),
+        reason="does attention that flows along edges differ from attention of nodes?"),
+    Change("no-gates", _fixed(gates="off"),
+        reason="is attention part of the reasoning, or only of the pruning?"),
+    Change("weight-average", _switched("weight_average", 0.0, _AVERAGE),
+        reason="is an average of the weights better than the last ones?"),
+    Change("schedule", _switched("schedule", "constant", "linear"),
+        reason="does a learning rate that falls help?"),
+    Change("joint-targets", _switched("joint_targets", 1, 8),
+        reason="are answers of a question better learnt together or one by one?"),
+    Change("per-relation", _switched("max_sampling_per_relation", None, 10),
+        reason="should a busy node's edges be drawn evenly, or some of each relation?"),
+    Change("fewer-attended", _in_training(_N3, 1 / 4, _ASK_N3),
+        reason="do so many nodes need messages in a step of training?"),
+    Change("all-attended", _fixed(**{_N3: _EVERYONE, _ASK_N3: _EVERYONE}),
+        reason="are those that most attention flows to enough, or should every node that is led to get messages?"),
+    Change("joined", _switched("joined_share", 1.0, 0.1),
+        reason="are facts worth learning whose entities another fact joins, or are they easy?"),
+    Change("dropout", _switched("fact_dropout", 0.0, 0.3),
+        reason="does it help to hide up to 30 % of all facts from a batch?"),
+    Change("half-dims", _scaled("n_dims", 1 / 2),
+        reason="are states larger than they need be?"),
+    Change("double-dims", _scaled("n_dims", 2),
+        reason="are states too small?"),
+    Change("fewer-steps", _steps(-2),
+        reason="do answers lie nearer than the steps reach?"),
+    Change("more-steps", _steps(2),
+        reason="do answers lie further than the steps reach?"),
+    Change("half-n1", _in_training(_N1, 1 / 2, _ASK_N1),
+        reason="does training need to look at so much? Asked as the whole model is"),
+    Change("double-n1", _in_training(_N1, 2, _ASK_N1),
+        reason="does training see too little? Asked as the whole model is"),
+    Change("asked-as-trained", _as_trained, is_trained=False,
+        reason="what does a wider horizon bring when asking? The same weights"),
+    Change("paper", _fixed(), model="paper",
+        reason="control: the paper's model as it is"),
+    Change("paper-schedule", _trained_alike, model="paper",
+        reason="control: the paper's model, trained as the stronger one but for the learning rate"),
+    Change("paper-schedule-rate", _with_its_rate, model="paper",
+        reason="control: the same with the stronger model's learning rate"),
 )
-_ALL = Change(WHOLE, "what the others are compared with", _fixed())
+# fmt: on
+_ALL = Change(WHOLE, _fixed(), reason="what the others are compared with")
 
 
 def chosen(request: Request) -> list[Change]:

@@ -150,12 +150,7 @@ class Nell995(TaskExhibit):
     def work(self, request: Request, task: str, seed: int, workshop: Workshop) -> Result:
         """Ask all test questions."""
         run, dataset = task_run(workshop, request, task, seed)
-        return {
-            "task": task,
-            "seed": seed,
-            **facts_counted(run, dataset),
-            **workshop.evaluated(run, dataset),
-        }
+        return {"task": task, "seed": seed, **facts_counted(run, dataset), **workshop.evaluated(run, dataset)}
 
     def rows(self, request: Request, results: Sequence[Result]) -> list[dict[str, Any]]:
         """Both averages with ties placed in every way."""
