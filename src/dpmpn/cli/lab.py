@@ -234,7 +234,7 @@ def _introduce_models(output: Output, comparison: "Comparison") -> None:
     budget_seconds = 60 * values["budget_minutes"]
     training = budget_seconds * len(left)
     validations = len(validation_seconds(budget_seconds))
-    asked = validations * len(comparison.course.validation) + 2 * values["test"]
+    asked = validations * len(comparison.conditions.validation) + 2 * values["test"]
     measuring = sum(asked / (_OWN_PER_S if entrant.is_own else _EMBEDDINGS_PER_S) for entrant in left)
     output.say(
         f"{counted(len(left), 'model')} x {values['budget_minutes']:g} min on {counted(values['threads'], 'thread')}: "

@@ -11,7 +11,7 @@ from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.evaluate.evaluator import known_answers
 from dpmpn.evaluate.ranking import Ranks, rank_targets
 from dpmpn.lab.compare import comparison as comparison_module
-from dpmpn.lab.compare.comparison import Course, Race
+from dpmpn.lab.compare.comparison import Conditions, Race
 from dpmpn.lab.compare.contestants import EmbeddingModel, OwnModel
 from dpmpn.lab.compare.embedding import EMBEDDING_MODELS
 from dpmpn.lab.compare.report import validation_seconds
@@ -56,7 +56,7 @@ class HandMade:
 def raced(monkeypatch, families):
     def run(contestant, budget_minutes=128 / 60, **options):
         monkeypatch.setattr(comparison_module, "time", SimpleNamespace(perf_counter=lambda: contestant.clock))
-        return Race(contestant, Course(families, budget_minutes, 0, 0), **options).run()
+        return Race(contestant, Conditions(families, budget_minutes, 0, 1, 0), **options).run()
 
     return run
 
@@ -109,7 +109,7 @@ def test_test_set_is_whole(raced, families):
 def test_both_splits_are_needed(split, families):
     empty = dataclasses.replace(families, **{split: families.valid[:0]})
     with pytest.raises(DataError, match=f"no {split} triples"):
-        Course(empty, 1, 0, 0)
+        Conditions(empty, 1, 0, 1, 0)
 
 
 def embedded(dataset, scores=None):
@@ -154,7 +154,7 @@ def test_scores_that_are_no_numbers_end_the_race(families):
     with torch.no_grad():
         next(contestant.network.parameters()).fill_(float("nan"))
     with pytest.raises(RunError, match="run away"):
-        Race(contestant, Course(families, 1e-4, 0, 0)).run()
+        Race(contestant, Conditions(families, 1e-4, 0, 1, 0)).run()
 
 
 @pytest.mark.parametrize("name", EMBEDDING_MODELS)
@@ -208,7 +208,7 @@ def test_attention_that_cannot_be_computed_ends_the_race(families, monkeypatch, 
     monkeypatch.setattr(contestant.engine, what, fail)
     try:
         with pytest.raises(RunError, match="run away"):
-            Race(contestant, Course(families, 1e-4, 0, 0)).run()
+            Race(contestant, Conditions(families, 1e-4, 0, 1, 0)).run()
     finally:
         contestant.close()
 

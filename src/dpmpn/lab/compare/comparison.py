@@ -17,7 +17,7 @@ from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.evaluate.evaluator import count_unseen, known_answers
 from dpmpn.evaluate.known import KnownAnswers
-from dpmpn.evaluate.ranking import Ranks, Summary, summarise
+from dpmpn.evaluate.ranking import Ranks, summarise
 from dpmpn.files import check_version, holding, read_json, write_json
 from dpmpn.lab.compare.contestants import Contestant, Entrant, entrants
 from dpmpn.lab.compare.embedding import EMBEDDING_MODELS
@@ -41,23 +41,59 @@ class Standing:
     asking: str = ""  # such as "test 512 of 6,268"
 
 
-class Course:
-    """What is the same for all: the budget, the queries and the answers a filtered rank leaves out."""
+@dataclass(frozen=True)
+class Conditions:
+    """What is equal for all models of a comparison."""
 
-    def __init__(self, dataset: Dataset, budget_minutes: float, validation_queries: int, seed: int) -> None:
+    dataset: Dataset
+    budget_minutes: float
+    seed: int
+    threads: int  # 0: all cores
+    validation_queries: int  # 0: all
+
+    def __post_init__(self) -> None:
+        if not self.dataset.both_directions:
+            raise DataError(
+                f"dataset '{self.dataset.name}' asks one relation one way; compare on one with whole splits"
+            )
         for split in ("valid", "test"):
-            if not len(dataset.split(split)):
+            if not len(self.dataset.split(split)):
                 raise DataError(
-                    f"dataset '{dataset.name}' has no {split} triples; a comparison chooses on valid and tests on test"
+                    f"dataset '{self.dataset.name}' has no {split} triples; a comparison chooses on valid and "
+                    "tests on test"
                 )
-        self.dataset, self.budget_seconds = dataset, 60 * budget_minutes
-        drawn = Config().replace(validation_queries=validation_queries, seed=seed)
-        self.validation = sampled_queries(dataset, drawn)
+        object.__setattr__(self, "threads", self.threads or os.cpu_count() or 1)
+
+    @property
+    def budget_seconds(self) -> float:
+        """Of training."""
+        return 60 * self.budget_minutes
+
+    @cached_property
+    def validation(self) -> np.ndarray:
+        """The queries of each validation."""
+        drawn = Config().replace(validation_queries=self.validation_queries, seed=self.seed)
+        return sampled_queries(self.dataset, drawn)
 
     @cached_property
     def known(self) -> KnownAnswers:
-        """Every fact of every split."""
+        """Every fact of every split: answers that a filtered rank leaves out."""
         return known_answers(self.dataset)
+
+    def values(self) -> dict[str, Any]:
+        """The conditions as plain values, the dataset by its sizes and a fingerprint."""
+        dataset, graph = self.dataset, self.dataset.graph
+        return {
+            "dataset": dataset.name,
+            "triples_sha256": _fingerprint(dataset),
+            "entities": graph.n_entities,
+            "relations": graph.n_forward,
+            **{split: len(dataset.split(split)) for split in SPLITS},
+            "budget_minutes": self.budget_minutes,
+            "seed": self.seed,
+            "threads": self.threads,
+            "validation_queries": self.validation_queries,
+        }
 
 
 class Race:
@@ -66,11 +102,12 @@ class Race:
     def __init__(
         self,
         contestant: Contestant,
-        course: Course,
+        conditions: Conditions,
         progress: Callable[[Standing], None] = lambda _: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.contestant, self.course, self.progress, self.stop = contestant, course, progress, stop
+        self.contestant, self.conditions = contestant, conditions
+        self.progress, self.stop = progress, stop
         self.seconds, self.cpu_seconds, self.queries = 0.0, 0.0, 0  # of training alone
         self.curve: list[dict[str, float]] = []
         self.best: dict[str, float] | None = None
@@ -79,7 +116,7 @@ class Race:
 
     def run(self) -> dict[str, Any]:
         """Train until the last validation is due, then test the best model; its result as plain values."""
-        due = validation_seconds(self.course.budget_seconds)
+        due = validation_seconds(self.conditions.budget_seconds)
         while due:
             self._train_until(due[0])
             due = [seconds for seconds in due if seconds > self.seconds]
@@ -98,7 +135,7 @@ class Race:
         self.cpu_seconds += self.contestant.cpu_seconds() - cpu
 
     def _validate(self) -> None:
-        mrr = summarise(self._ranks("validation", self.course.validation))["realistic"]["mrr"]
+        mrr = summarise(self._ranks("validation", self.conditions.validation))["realistic"]["mrr"]
         point = {
             "seconds": self.seconds,
             "cpu_seconds": self.cpu_seconds,
@@ -112,15 +149,14 @@ class Race:
     def _test(self) -> dict[str, Any]:
         """Scores of the best model on the whole test set, in both directions and in each."""
         self.contestant.restore(self.best_weights)
-        dataset = self.course.dataset
+        dataset = self.conditions.dataset
         ranks, n_triples = self._ranks("test", dataset.queries("test")), len(dataset.test)
-        head: Summary | None = summarise(ranks[n_triples:]) if dataset.both_directions else None
         return {
             "triples": n_triples,
             "unseen": count_unseen(dataset, dataset.test),
             "both": summarise(ranks),
             "tail": summarise(ranks[:n_triples]),
-            "head": head,
+            "head": summarise(ranks[n_triples:]),
         }
 
     def _ranks(self, what: str, queries: np.ndarray) -> Ranks:
@@ -130,7 +166,7 @@ class Race:
 
         started = time.perf_counter()
         try:
-            ranks = self.contestant.rank(queries, self.course.known, asked)
+            ranks = self.contestant.rank(queries, self.conditions.known, asked)
         except ValueError as error:
             raise RunError(
                 f"the model cannot be ranked after {self._epochs():.2f} epochs ({error}): its weights have "
@@ -148,7 +184,7 @@ class Race:
 
     def _standing(self, asking: str = "") -> Standing:
         best = None if self.best is None else self.best["mrr"]
-        return Standing(self.seconds, self.course.budget_seconds, self._epochs(), best, asking)
+        return Standing(self.seconds, self.conditions.budget_seconds, self._epochs(), best, asking)
 
     def _result(self, test: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -165,56 +201,15 @@ class Race:
         }
 
 
-@dataclass(frozen=True)
-class Conditions:
-    """What is equal for all models of a comparison."""
-
-    dataset: Dataset
-    budget_minutes: float
-    seed: int
-    threads: int  # 0: all cores
-    validation_queries: int  # 0: all
-
-    def __post_init__(self) -> None:
-        if not self.dataset.both_directions:
-            raise DataError(
-                f"dataset '{self.dataset.name}' asks one relation one way; compare on one with whole splits"
-            )
-        object.__setattr__(self, "threads", self.threads or os.cpu_count() or 1)
-
-    def values(self) -> dict[str, Any]:
-        """The conditions as plain values, the dataset by its sizes and a fingerprint."""
-        dataset, graph = self.dataset, self.dataset.graph
-        return {
-            "dataset": dataset.name,
-            "triples_sha256": _fingerprint(dataset),
-            "entities": graph.n_entities,
-            "relations": graph.n_forward,
-            **{split: len(dataset.split(split)) for split in SPLITS},
-            "budget_minutes": self.budget_minutes,
-            "seed": self.seed,
-            "threads": self.threads,
-            "validation_queries": self.validation_queries,
-        }
-
-
 class Comparison:
     """Models under the same conditions, with their results in a folder; those it holds already take part."""
 
     def __init__(self, conditions: Conditions, models: Sequence[str], out: Path) -> None:
         self.conditions, self.out = conditions, out
         self.values = conditions.values()
-        self.course = Course(
-            conditions.dataset, conditions.budget_minutes, conditions.validation_queries, conditions.seed
-        )
         before = [name for name in EMBEDDING_MODELS if self._file(name).exists()]
-        self.entrants = entrants(
-            conditions.dataset,
-            [*models, *before],
-            conditions.seed,
-            conditions.threads,
-            conditions.budget_minutes,
-        )
+        names, equal = [*models, *before], (conditions.seed, conditions.threads, conditions.budget_minutes)
+        self.entrants = entrants(conditions.dataset, names, *equal)
         self.finished: dict[str, dict[str, Any]] = {}
         for entrant in self.entrants:
             if (found := self._kept(entrant)) is not None:
@@ -252,7 +247,7 @@ class Comparison:
     ) -> dict[str, Any]:
         contestant = entrant.make()
         try:
-            result = Race(contestant, self.course, progress, stop).run()
+            result = Race(contestant, self.conditions, progress, stop).run()
         except RunError as error:
             raise RunError(f"{entrant.name}: {error}") from error
         finally:

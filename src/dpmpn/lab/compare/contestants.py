@@ -158,13 +158,22 @@ class EmbeddingModel(Contestant):
     queries: Tensor  # 2n x 3
 
     def __init__(self, dataset: Dataset, settings: EmbeddingSettings, seed: int, threads: int) -> None:
+        from pykeen.losses import NSSALoss
+        from pykeen.regularizers import PowerSumRegularizer
+
         self.settings = settings
         self.n_forward, self.n_entities = dataset.graph.n_forward, dataset.graph.n_entities
         self.queries = torch.from_numpy(dataset.queries("train").astype(np.int64))
         self.network = _built(dataset, settings, seed)
         self.form = FORMS[settings.pykeen_model](self.network)
-        self.loss, self.regulariser = _loss(settings), _regulariser(settings)
-        self.optimiser = _optimiser(self.network, settings)
+        # Without a margin the loss is a cross-entropy. N3 of Lacroix et al.: the sum of |x|^3 over a vector, its mean
+        # over the batch.
+        self.loss = (
+            None if settings.margin is None else NSSALoss(settings.margin, adversarial_temperature=1.0)
+        )
+        self.regulariser = PowerSumRegularizer(p=3.0) if settings.n3 else None
+        make = {"Adam": torch.optim.Adam, "Adagrad": torch.optim.Adagrad}[settings.optimiser]
+        self.optimiser: torch.optim.Optimizer = make(self.network.parameters(), settings.learning_rate)
         self.generator = torch.Generator().manual_seed(seed + _DRAW)
         self.order, self.position = torch.empty(0, dtype=torch.int64), 0
         self.batch_size = settings.batch_size
@@ -250,44 +259,15 @@ def _built(dataset: Dataset, settings: EmbeddingSettings, seed: int) -> Any:
         num_entities=dataset.graph.n_entities,
         num_relations=dataset.graph.n_relations if settings.inverse_relations else dataset.graph.n_forward,
     )
+    first: dict[str, Any] = {}
+    if settings.initial_scale is not None:
+        draw = partial(torch.nn.init.normal_, std=settings.initial_scale)
+        first = {"entity_initializer": draw, "relation_initializer": draw}
+    options = {"embedding_dim": settings.dimension, "random_seed": seed, **settings.options, **first}
     with _quiet(), torch.random.fork_rng(devices=[]):
-        model = getattr(pykeen.models, settings.pykeen_model)(
-            triples_factory=factory,
-            embedding_dim=settings.dimension,
-            random_seed=seed,
-            **settings.options,
-            **_initialisers(settings.initial_scale),
-        )
+        model = getattr(pykeen.models, settings.pykeen_model)(triples_factory=factory, **options)
         model.reset_parameters_()
     return model
-
-
-def _initialisers(scale: float | None) -> dict[str, Any]:
-    """What draws the first vectors from a normal distribution of some scale."""
-    if scale is None:
-        return {}
-    draw = partial(torch.nn.init.normal_, std=scale)
-    return {"entity_initializer": draw, "relation_initializer": draw}
-
-
-def _loss(settings: EmbeddingSettings) -> Any:
-    """PyKEEN's loss of models with a margin; the others have a cross-entropy."""
-    from pykeen.losses import NSSALoss
-
-    return None if settings.margin is None else NSSALoss(settings.margin, adversarial_temperature=1.0)
-
-
-def _regulariser(settings: EmbeddingSettings) -> Any:
-    """The sum of |x|^3 over a vector, its mean over the batch: N3 of Lacroix et al."""
-    from pykeen.regularizers import PowerSumRegularizer
-
-    return PowerSumRegularizer(p=3.0) if settings.n3 else None
-
-
-def _optimiser(model: Any, settings: EmbeddingSettings) -> torch.optim.Optimizer:
-    optimisers: dict[str, Any] = {"Adam": torch.optim.Adam, "Adagrad": torch.optim.Adagrad}
-    made: torch.optim.Optimizer = optimisers[settings.optimiser](model.parameters(), settings.learning_rate)
-    return made
 
 
 @contextmanager

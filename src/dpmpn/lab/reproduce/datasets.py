@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from dpmpn.data.registry import known_dataset
 from dpmpn.lab.figures import table
-from dpmpn.lab.reproduce.exhibit import Exhibit, Piece
+from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, row_of
 from dpmpn.lab.reproduce.settings import QUICK_DATASET, SCALE_DATASET, Request, dataset_named
 from dpmpn.lab.reproduce.workshop import Result, Workshop
 from dpmpn.wording import listed, percentage
@@ -30,7 +30,10 @@ PAPER = {
 }
 """As printed; the counts are in the registry of datasets."""
 _COUNTS = ("entities", "relations", "train", "valid", "test")
-_COLUMNS = ("dataset", *_COUNTS, "PME train, %", "PME valid, %", "AL valid")
+_COLUMNS = {key: key for key in _COUNTS} | dict(
+    zip(Connection._fields, ("PME train, %", "PME valid, %", "AL valid"), strict=True)
+)
+"""Their titles, by the keys of a measurement."""
 _NELL_PME = (
     "The training file of the authors' program holds an inverse of every fact; counted over that file, every fact has "
     "another one between the same two entities. We count the facts themselves, whose number is the paper's own."
@@ -60,33 +63,18 @@ def _measure(name: str, workshop: Workshop) -> Result:
     return statistics(dataset_named(name), progress=workshop.progress)
 
 
-def _by_name(results: Sequence[Result]) -> dict[str, Result]:
-    return {result["name"]: result for result in results}
-
-
-def _own_figures(result: Result) -> dict[str, Any]:
-    return {key: result[key] for key in (*_COUNTS, *Connection._fields)}
-
-
 def _printed(name: str) -> dict[str, Any]:
     counts = known_dataset(name).published
     assert counts is not None  # as all datasets of the paper have them
     return {**counts._asdict(), **PAPER[name]._asdict()}
 
 
-def _figure_cells(row: dict[str, Any]) -> list[str]:
-    name = f"{row['dataset']}, the paper" if row["by"] == "paper" else row["dataset"]
-    return [
-        name,
-        *(f"{row[key]:,}" for key in _COUNTS),
-        *(_connection(row, key) for key in Connection._fields),
-    ]
-
-
-def _connection(row: dict[str, Any], key: str) -> str:
+def _figure(row: dict[str, Any], key: str) -> str:
     """A figure as the paper prints it."""
     if row[key] is None:
         return "-"
+    if key in _COUNTS:
+        return f"{row[key]:,}"
     return percentage(row[key]) if key.startswith("pme") else f"{row[key]:.2f}"
 
 
@@ -96,46 +84,31 @@ def differences(results: dict[str, Result]) -> list[tuple[str, str]]:
         (name, key)
         for name in PAPER
         if name in results
-        for key in (*_COUNTS, *Connection._fields)
-        if _figure(_own_figures(results[name]), key) != _figure(_printed(name), key)
+        for key in _COLUMNS
+        if _figure(results[name], key) != _figure(_printed(name), key)
     ]
 
 
-def _figure(row: dict[str, Any], key: str) -> str:
-    return f"{row[key]:,}" if key in _COUNTS else _connection(row, key)
+def _notes(results: dict[str, Result]) -> list[str]:
+    """Where figures differ from the paper's and why, and what could not be compared."""
+    notes = ["All figures measured here are the paper's.\n"]
+    if lines := [_difference(name, key, results[name]) for name, key in differences(results)]:
+        notes = ["All figures measured here are the paper's but these:\n\n" + "\n".join(lines) + "\n"]
+    if missing := [name for name in PAPER if name not in results]:
+        notes.append(
+            f"Not found on this machine, so not measured: {listed(missing)}; `dpmpn datasets` says where it looks.\n"
+        )
+    if SCALE_DATASET in results:
+        notes.append(
+            f"{SCALE_DATASET} has a quarter of the training facts of YAGO3-10: its figures are not comparable.\n"
+        )
+    return notes
 
 
-def _differences_note(results: dict[str, Result]) -> str:
-    differing = differences(results)
-    if not differing:
-        return "All figures measured here are the paper's.\n"
-    lines = []
-    for name, key in differing:
-        ours, theirs = _figure(_own_figures(results[name]), key), _figure(_printed(name), key)
-        why = _WHY.get((name, key), "We do not know why.")
-        lines.append(f"- {name}, {_column_title(key)}: {ours} here, {theirs} in the paper. {why}")
-    return "All figures measured here are the paper's but these:\n\n" + "\n".join(lines) + "\n"
-
-
-def _column_title(key: str) -> str:
-    return dict(zip((*_COUNTS, *Connection._fields), _COLUMNS[1:], strict=True))[key]
-
-
-def _missing_note(results: dict[str, Result]) -> list[str]:
-    missing = [name for name in PAPER if name not in results]
-    if not missing:
-        return []
-    return [
-        f"Not found on this machine, so not measured: {listed(missing)}; `dpmpn datasets` says where it looks.\n"
-    ]
-
-
-def _scale_note(results: dict[str, Result]) -> list[str]:
-    if SCALE_DATASET not in results:
-        return []
-    return [
-        f"{SCALE_DATASET} has a quarter of the training facts of YAGO3-10: its figures are not comparable.\n"
-    ]
+def _difference(name: str, key: str, result: Result) -> str:
+    ours, theirs = _figure(result, key), _figure(_printed(name), key)
+    why = _WHY.get((name, key), "We do not know why.")
+    return f"- {name}, {_COLUMNS[key]}: {ours} here, {theirs} in the paper. {why}"
 
 
 class Datasets(Exhibit):
@@ -157,22 +130,25 @@ class Datasets(Exhibit):
 
     def rows(self, request: Request, results: Sequence[Result]) -> list[dict[str, Any]]:
         """Ours and the paper's, dataset by dataset."""
-        ours, rows = _by_name(results), []
+        ours, rows = {result["name"]: result for result in results}, []
         for name in dict.fromkeys([*([] if request.quick else PAPER), *ours]):
             if name in ours:
-                rows.append({"dataset": name, "by": "ours", **_own_figures(ours[name])})
+                rows.append({"dataset": name, "by": "ours", **row_of(ours[name], tuple(_COLUMNS))})
             if name in PAPER:
                 rows.append({"dataset": name, "by": "paper", **_printed(name)})
         return rows
 
     def text(self, request: Request, results: Sequence[Result]) -> list[str]:
         """The table, and where and why figures differ."""
-        shown = table(_COLUMNS, [_figure_cells(row) for row in self.rows(request, results)])
-        ours = _by_name(results)
-        differing = (
-            [] if request.quick else [_differences_note(ours), *_missing_note(ours), *_scale_note(ours)]
-        )
-        return [shown, _MEANING, *differing]
+        lines = [
+            [
+                row["dataset"] + ", the paper" * (row["by"] == "paper"),
+                *(_figure(row, key) for key in _COLUMNS),
+            ]
+            for row in self.rows(request, results)
+        ]
+        notes = [] if request.quick else _notes({result["name"]: result for result in results})
+        return [table(["dataset", *_COLUMNS.values()], lines), _MEANING, *notes]
 
 
 DATASETS = Datasets()
