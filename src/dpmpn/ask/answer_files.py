@@ -4,6 +4,7 @@ All names are looked up before the first question is asked.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,16 +75,16 @@ def answer_queries(
         with Parts(out, request) as parts:
             resumed = min(parts.done() * PART, names.rows)
             _answer_rest(parts, Answerer(reasoner, top, new, why), queries, names, progress)
-            counts = _Counts()
-            parts.finish(counts.of(parts.read()))
+            counts = Counter[str]()
+            parts.finish(_counted(parts.read(), counts))
     finally:
         reasoner.engine.close()
     return FileReport(
         questions=names.rows,
-        answered=names.rows - counts.unknown - counts.without_answers,
-        unknown=counts.unknown,
-        without_answers=counts.without_answers,
-        rows=counts.rows,
+        answered=names.rows - counts["unknown"] - counts["without_answers"],
+        unknown=counts["unknown"],
+        without_answers=counts["without_answers"],
+        rows=counts["rows"],
         resumed=resumed,
         seconds=time.monotonic() - began,
     )
@@ -198,19 +199,13 @@ def _answered(
     return joined.with_columns(problem=pl.when(nothing).then(pl.lit(_NO_ANSWERS)).otherwise("problem"))
 
 
-class _Counts:
-    """What a table holds, counted while it is written."""
-
-    rows = unknown = without_answers = 0
-
-    def of(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        """The same frames."""
-        for frame in frames:
-            without = int((frame["problem"] == _NO_ANSWERS).sum())
-            self.rows += len(frame)
-            self.without_answers += without
-            self.unknown += len(frame) - frame["problem"].null_count() - without
-            yield frame
+def _counted(frames: Iterable[pl.DataFrame], counts: Counter[str]) -> Iterator[pl.DataFrame]:
+    """The same frames; what they hold is added to the counts."""
+    for frame in frames:
+        without = int((frame["problem"] == _NO_ANSWERS).sum())
+        unknown = len(frame) - frame["problem"].null_count() - without
+        counts.update(rows=len(frame), unknown=unknown, without_answers=without)
+        yield frame
 
 
 @dataclass(frozen=True, eq=False)

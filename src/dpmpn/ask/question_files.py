@@ -206,20 +206,19 @@ def _json_records(
 
 
 def _json_objects(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    return ((number, _json_object(path, number, line)) for number, line in lines if line.strip())
-
-
-def _json_object(path: Path, number: int, line: str) -> dict[str, Any]:
-    where = f"{path}, line {number:,}"
-    try:
-        values = json.loads(line)
-        json.dumps(values, ensure_ascii=False).encode("utf-8")  # JSON may hold halves of characters
-    except (ValueError, RecursionError) as error:
-        reason = str(error) if isinstance(error, json.JSONDecodeError) else "it holds what is not text"
-        raise DataError(f"{where}: is not JSON ({reason}) in '{short(line)}'; {_WRITE_JSON}") from error
-    if not isinstance(values, dict):
-        raise DataError(f"{where}: '{short(line)}' is not a question; {_WRITE_JSON}")
-    return values
+    for number, line in lines:
+        if not line.strip():
+            continue
+        where = f"{path}, line {number:,}"
+        try:
+            values = json.loads(line)
+            json.dumps(values, ensure_ascii=False).encode("utf-8")  # JSON may hold halves of characters
+        except (ValueError, RecursionError) as error:
+            reason = str(error) if isinstance(error, json.JSONDecodeError) else "it holds what is not text"
+            raise DataError(f"{where}: is not JSON ({reason}) in '{short(line)}'; {_WRITE_JSON}") from error
+        if not isinstance(values, dict):
+            raise DataError(f"{where}: '{short(line)}' is not a question; {_WRITE_JSON}")
+        yield number, values
 
 
 def _json_schema(objects: Iterable[tuple[int, dict[str, Any]]]) -> dict[str, Any]:

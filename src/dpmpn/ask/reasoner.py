@@ -92,11 +92,7 @@ class Reasoner:
         from dpmpn.data.changed_graph import changed_dataset
 
         trained = self._trained or (self.engine.model, self.graph)
-        changed = copy(self)
-        changed._forget()
-        changed._dataset, changed.changes = changed_dataset(self.dataset, add, remove)
-        changed._trained = trained
-        return changed
+        return self._asked_on(*changed_dataset(self.dataset, add, remove), trained)
 
     def on(self, dataset: Dataset) -> "Reasoner":
         """The same model asked on another graph, of the same relations but of any entities, without training.
@@ -112,21 +108,15 @@ class Reasoner:
                 f"this model learnt a vector for each of {n_rows:,} entities and has none for those of "
                 f"'{dataset.name}'; train one that learns relations alone, with --model strong"
             )
-        other = copy(self)
-        other._forget()
-        other._dataset, other.changes = with_relations_of(dataset, graph), None
-        other._trained = trained
-        return other
+        return self._asked_on(with_relations_of(dataset, graph), None, trained)
 
     def with_labels(self, labels: "str | FilePath | pl.DataFrame") -> "Reasoner":
         """The same model with what its entities and relations are called, from a file as `dpmpn import` takes it."""
         from dpmpn.data.labels import read_labels
 
         frame = read_labels(labels) if isinstance(labels, str | FilePath) else labels
-        labelled = copy(self)
-        labelled._forget()
-        labelled._dataset = replace(self.dataset, graph=self.graph.labelled(frame))
-        return labelled
+        dataset = replace(self.dataset, graph=self.graph.labelled(frame))
+        return self._asked_on(dataset, self.changes, self._trained)
 
     def predict(
         self, head: str, relation: str, top: int = 10, inverse: bool = False, new: bool = False
@@ -222,10 +212,14 @@ class Reasoner:
     def engine(self) -> "Engine":
         """The trained model on its graph."""
         from dpmpn.engine.engine import Engine
+        from dpmpn.models import on_device
 
         # The device a run was trained on may not be here: asking is on the CPU unless told otherwise.
         config = self.config.replace(device=self._settings.get("device", "cpu"))
-        return Engine(self._model_on(config.run.device), self.graph, config)
+        if self._trained is not None:
+            model, trained = self._trained
+            return Engine(model.extended(trained, self.graph), self.graph, config)
+        return Engine(on_device(self._fitted().model("best"), config.run.device), self.graph, config)
 
     @cached_property
     def unseen(self) -> np.ndarray | None:
@@ -250,13 +244,14 @@ class Reasoner:
         """Asks the model questions that are given as ids."""
         return Asker(self.engine, self.unseen)
 
-    def _model_on(self, device: str) -> "Model":
-        from dpmpn.models import on_device
-
-        if self._trained is not None:
-            model, trained = self._trained
-            return model.extended(trained, self.graph)
-        return on_device(self._fitted().model("best"), device)
+    def _asked_on(
+        self, dataset: Dataset, changes: "Changes | None", trained: "tuple[Model, KnowledgeGraph] | None"
+    ) -> "Reasoner":
+        """The same model on another dataset; this reasoner stays as it is."""
+        other = copy(self)
+        other._forget()
+        other._dataset, other.changes, other._trained = dataset, changes, trained
+        return other
 
     def _fitted(self) -> "RunFolder":
         if self._run is None:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -63,24 +63,16 @@ def write_table(path: Path, frames: Iterable[pl.DataFrame]) -> None:
 
 
 def _write_text(path: Path, format: str, frames: Iterable[pl.DataFrame], packed: bool) -> None:
-    with _opened(path, packed) as file:
+    with ExitStack() as opened:
+        file: Any = opened.enter_context(path.open("wb"))
+        if packed:  # without name and time the same table is the same bytes
+            file = opened.enter_context(gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0))
         for number, frame in enumerate(frames):
             if format == "jsonl":
                 frame.write_ndjson(file)
             else:
                 separator = "\t" if format == "tsv" else ","
                 _flat(frame).write_csv(file, separator=separator, include_header=number == 0)
-
-
-@contextmanager
-def _opened(path: Path, packed: bool) -> Iterator[BinaryIO]:
-    with path.open("wb") as file:
-        if not packed:
-            yield file
-            return
-        # Without name and time the same table is the same bytes.
-        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as archive:
-            yield archive  # type: ignore[misc]
 
 
 def _write_parquet(path: Path, frames: Iterator[pl.DataFrame]) -> None:

@@ -29,6 +29,7 @@ from dpmpn.engine.machine import keep_freed_memory
 from dpmpn.engine.model import Model, ModelOnGraph
 from dpmpn.engine.settings import Horizon
 from dpmpn.errors import RunError
+from dpmpn.wording import memory
 
 _ALIGNMENT = 64
 _GRAPH_ARRAYS = ("offsets", "relations", "tails", "inverse")
@@ -169,7 +170,7 @@ def _share(model: Model, graph: KnowledgeGraph, count: int) -> tuple[int, dict[s
     except OSError as error:
         os.close(handle)
         raise RunError(
-            f"no memory for {size / 2**20:,.0f} MB that processes share: {error.strerror}; try --threads 1"
+            f"no memory for {memory(size)} that processes share: {error.strerror}; try --threads 1"
         ) from error
     # Rooms for gradients take memory when they are first written: those who only ask never do.
     dtype = model.entities.detach().numpy().dtype

@@ -9,6 +9,7 @@ from dpmpn.engine.settings import EngineConfig, ModelSettings
 from dpmpn.errors import ConfigError
 from dpmpn.models.paper.settings import PaperSettings
 from dpmpn.models.strong.settings import StrongSettings
+from dpmpn.wording import memory
 
 if TYPE_CHECKING:
     from dpmpn.engine.model import Model
@@ -55,5 +56,5 @@ def _check_memory(graph: KnowledgeGraph, settings: ModelSettings) -> None:
     if needed > machine:
         sizes, advice = settings.size_on(graph)
         raise ConfigError(
-            f"{sizes} need {needed >> 30:,} GB to train, and this machine has {machine >> 30:,} GB; {advice}"
+            f"{sizes} need {memory(needed)} to train, and this machine has {memory(machine)}; {advice}"
         )

@@ -20,9 +20,8 @@ from dpmpn.serve import bodies, replies
 from dpmpn.serve.guard import LIMITS, Guard, Limits
 from dpmpn.serve.lookups import Lookups
 from dpmpn.serve.names import Naming
-from dpmpn.serve.problems import Problem, answer_problems, refusals
+from dpmpn.serve.problems import Problem, answer_problems, json_reply, refusals
 from dpmpn.serve.queues import EngineQueue, WorkQueue
-from dpmpn.serve.replies import json_reply
 from dpmpn.serve.status import Metrics, model_info
 
 _DESCRIPTION = """\

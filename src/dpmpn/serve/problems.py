@@ -101,8 +101,13 @@ class Problem(Exception):
 
     def response(self) -> Response:
         """The answer."""
-        content = json.dumps({"error": self.plain()}, ensure_ascii=False).encode()
-        return Response(content, self.status, self.headers, "application/json")
+        return json_reply({"error": self.plain()}, self.status, self.headers)
+
+
+def json_reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A result, or an error, as the reply to a request."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(text.encode("utf-8", "backslashreplace"), status, headers, "application/json")
 
 
 def overloaded(what: str) -> Problem:

@@ -1,11 +1,8 @@
 """Results as replies: numbers have six digits, as the seventh depends on what was asked at the same time."""
 
-import json
 import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
-
-from fastapi.responses import Response
 
 from dpmpn.ask.results import QueryResult
 from dpmpn.errors import ConfigError, DataError
@@ -15,12 +12,6 @@ from dpmpn.wording import six_digits
 
 if TYPE_CHECKING:
     from dpmpn.render.formats import Explanation
-
-
-def json_reply(value: Any) -> Response:
-    """A result as the reply to a request."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Response(text.encode("utf-8", "backslashreplace"), media_type="application/json")
 
 
 def answers(result: QueryResult, top: int, new: bool) -> dict[str, Any]:
