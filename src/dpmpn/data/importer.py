@@ -170,9 +170,8 @@ class NumberedFacts(NamedTuple):
     def distinct(self) -> "NumberedFacts":
         """The facts of each split once, where they stand first."""
         sizes = len(self.entities), len(self.relations)
-        return self._replace(
-            triples={split: first_of_each(rows, *sizes) for split, rows in self.triples.items()}
-        )
+        distinct = {split: first_of_each(rows, *sizes) for split, rows in self.triples.items()}
+        return self._replace(triples=distinct)
 
 
 class Encoder:
@@ -197,9 +196,8 @@ class Encoder:
         """All facts as ids of the sorted names."""
         triples = {which: np.concatenate(batches) for which, batches in self._codes.items()}
         self._codes.clear()
-        entities, entity_ids = self._sorted(
-            "head", [t[:, column] for t in triples.values() for column in (0, 2)]
-        )
+        ends = [rows[:, column] for rows in triples.values() for column in (0, 2)]
+        entities, entity_ids = self._sorted("head", ends)
         relations, relation_ids = self._sorted("relation", [t[:, 1] for t in triples.values()])
         for which, codes in triples.items():
             ids = np.empty(codes.shape, np.int32)
@@ -270,9 +268,8 @@ def _load_folder(folder: Path, name: str) -> Dataset:
     except DataError as error:
         if not _OPTION.search(str(error)):
             raise
-        raise DataError(
-            f"{error} (an option of `dpmpn import`, which makes a dataset of the folder)"
-        ) from error
+        advice = "an option of `dpmpn import`, which makes a dataset of the folder"
+        raise DataError(f"{error} ({advice})") from error
     dataset = replace(_dataset(facts, name), folder=folder)
     return _as_task(dataset, facts) if is_task else dataset
 
@@ -342,12 +339,9 @@ def _all_labels(given: pl.DataFrame | None, sources: Sources) -> pl.DataFrame | 
 
 
 def _nothing_read(sources: Sequence[Source]) -> str:
-    skipped = [
-        f"{count} left out: {reason}"
-        for source in sources
-        for reason, count in source.account.skipped.items()
-    ]
-    names = ", ".join(source.account.source for source in sources)
+    accounts = [source.account for source in sources]
+    skipped = [f"{count} left out: {reason}" for one in accounts for reason, count in one.skipped.items()]
+    names = ", ".join(account.source for account in accounts)
     why = f" ({'; '.join(skipped[:3])})" if skipped else ""
     return f"no facts were read from {names}{why}; check the format, the columns and the query"
 

@@ -85,7 +85,11 @@ def _dataset_of(whole: Dataset, what: str, facts: np.ndarray, relations: np.ndar
     train, valid, test = (ids[split.assignment == number] for number in range(len(SPLITS)))
     names = whole.graph.entities, whole.graph.relation_names
     graph = KnowledgeGraph.from_ids(train, _names_of(names[0], entities), _names_of(names[1], relations))
-    labels = [_label_frame(vocabulary) for vocabulary in names if vocabulary.labels is not None]
+    labels = [
+        pl.DataFrame({"id": vocabulary.names}, {"id": pl.String}).hstack(vocabulary.labels.frame())
+        for vocabulary in names
+        if vocabulary.labels is not None
+    ]
     graph = graph.labelled(pl.concat(labels)) if labels else graph
     return Dataset(f"{whole.name}-{what}", graph, train, valid, test, both_directions=True)
 
@@ -94,17 +98,8 @@ def _names_of(vocabulary: Vocabulary, ids: np.ndarray) -> list[str]:
     return [vocabulary.name(id) for id in ids.tolist()]
 
 
-def _label_frame(vocabulary: Vocabulary) -> pl.DataFrame:
-    """The labels with the names they belong to: columns of LABELS."""
-    assert vocabulary.labels is not None
-    return pl.DataFrame({"id": vocabulary.names}, {"id": pl.String}).hstack(vocabulary.labels.frame())
-
-
 def _summary(dataset: Dataset) -> dict[str, Any]:
-    return {
-        **_fact_counts(_facts_of_splits(dataset)),
-        **{split: len(dataset.split(split)) for split in SPLITS},
-    }
+    return _fact_counts(_facts_of_splits(dataset)) | {split: len(dataset.split(split)) for split in SPLITS}
 
 
 def _fact_counts(facts: np.ndarray) -> dict[str, Any]:

@@ -39,7 +39,9 @@ def leakage(dataset: Dataset) -> dict[str, Any]:
     """What of valid and test stands in train, and which relations repeat each other; the module says the keys."""
     facts = known_facts(dataset.graph)
     pairs = np.sort(pair_keys(facts, dataset.graph.n_entities))
-    repeats = _repeated_relations(_all_facts(dataset, facts), dataset.graph)
+    held_out = np.unique(np.concatenate([dataset.valid, dataset.test]), axis=0)
+    new = held_out[dataset.graph.find_edges(*held_out.T) < 0]
+    repeats = _repeated_relations(np.concatenate([facts, new]), dataset.graph)
     report: dict[str, Any] = {
         split: _split_leakage(dataset.split(split), facts, pairs, repeats, dataset.graph)
         for split in ("valid", "test")
@@ -77,12 +79,6 @@ def stand_in(keys: np.ndarray, sorted_keys: np.ndarray) -> np.ndarray:
     at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
     found: np.ndarray = sorted_keys[at] == keys
     return found
-
-
-def _all_facts(dataset: Dataset, facts: np.ndarray) -> np.ndarray:
-    """The facts of the graph and of all splits, each once."""
-    held_out = np.unique(np.concatenate([dataset.valid, dataset.test]), axis=0)
-    return np.concatenate([facts, held_out[dataset.graph.find_edges(*held_out.T) < 0]])
 
 
 class _Repeats(NamedTuple):

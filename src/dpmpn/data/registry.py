@@ -56,11 +56,6 @@ class Listing:
     base: str | None  # ends with a slash
     why: str  # why there is no base
 
-    @property
-    def can_be_fetched(self) -> bool:
-        """Whether there is an address, its own or that of a mirror."""
-        return self.base is not None or bool(self.files and os.environ.get(MIRROR_VARIABLE))
-
 
 @dataclass(frozen=True)
 class Entry:
@@ -93,9 +88,10 @@ class Entry:
         return folder
 
     def can_be_fetched(self) -> bool:
-        """Whether `dpmpn datasets fetch` knows where to get it."""
-        listed = listing(self.location) if self.kind != "bundled" else None
-        return listed is not None and listed.can_be_fetched
+        """Whether `dpmpn datasets fetch` knows where to get it: an address of its own, or that of a mirror."""
+        listed = listing(self.location)
+        on_mirror = listed is not None and listed.files and os.environ.get(MIRROR_VARIABLE)
+        return listed is not None and (listed.base is not None or bool(on_mirror))
 
     def _advice(self) -> str:
         if self.kind == "bundled":
@@ -216,7 +212,7 @@ def fetch_dataset(
     """
     entry = known_dataset(name)
     listed = listing(entry.location)
-    if entry.kind == "bundled" or listed is None:
+    if listed is None:
         return Fetched(entry.name, entry.existing_folder(), False, 0)
     found = None if to is not None else entry.folder()
     folder = found if found is not None else (to or roots()[0]) / entry.location

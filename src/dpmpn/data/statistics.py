@@ -104,7 +104,11 @@ def shortest_paths(
     joined = np.flatnonzero(part[heads] == part[tails])
     starts = range(0, len(joined), _BLOCK)
     threads = max(1, min(threads or os.cpu_count() or 1, len(starts)))
-    spaces = [_workspace(graph.n_entities) for _ in range(threads)]
+    # Who reached an entity last, and room for the entities reached from the head and from the tail.
+    spaces = [
+        (np.full(graph.n_entities, -1, np.int64), *np.empty((2, graph.n_entities), np.int32))
+        for _ in range(threads)
+    ]
 
     def measure(start: int) -> int:
         block = joined[start : start + _BLOCK]
@@ -153,12 +157,6 @@ def _root(parent: np.ndarray, entity: int) -> int:
         parent[entity] = parent[parent[entity]]  # halves the way for the next one who asks
         entity = parent[entity]
     return entity
-
-
-def _workspace(n_entities: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Who reached an entity last, and room for the entities reached from the head and from the tail."""
-    reached = np.full(n_entities, -1, np.int64)
-    return reached, np.empty(n_entities, np.int32), np.empty(n_entities, np.int32)
 
 
 @kernel

@@ -16,6 +16,7 @@ from numpy.lib import format as npy
 
 from dpmpn.data.labels import Labels
 from dpmpn.data.sources.base import LABELS
+from dpmpn.data.sources.parquet import READ_ERRORS
 from dpmpn.data.vocabulary import Names, Vocabulary
 from dpmpn.errors import DataError
 from dpmpn.files import check_fingerprints, check_version, disk_errors, fingerprints, read_json, write_json
@@ -130,13 +131,7 @@ def _read_labels(path: Path, count: int) -> Labels:
         # Before anything is unpacked: a small file may claim any number of rows.
         fits = dict(table.collect_schema()) == columns and table.select(pl.len()).collect().item() == count
         frame = table.collect() if fits else None
-    except (
-        OSError,
-        ValueError,
-        OverflowError,
-        pl.exceptions.PolarsError,
-        pl.exceptions.PanicException,
-    ) as error:
+    except READ_ERRORS as error:
         raise DataError(f"{path} cannot be read ({str(error)[:200]}); {_ADVICE}") from error
     if frame is None:
         raise DataError(f"{path} does not hold the labels of {count} names; {_ADVICE}")

@@ -243,7 +243,8 @@ class RdflibSource(Source):
         self._statements = Statements(self.account, options)
 
     def _batches(self) -> Iterator[pl.DataFrame]:
-        statements = self._all()
+        graph = self._graph  # or a dataset: the statements of all its graphs
+        statements = iter(graph.quads((None,) * 4) if hasattr(graph, "quads") else graph.triples((None,) * 3))
         while rows := [[_rdflib_text(term) for term in row[:3]] for row in islice(statements, _BATCH)]:
             frame = pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
             yield self._statements.facts_of_terms(frame)
@@ -255,12 +256,6 @@ class RdflibSource(Source):
     def labels(self) -> pl.DataFrame:
         """Names, descriptions and types among the statements."""
         return self._statements.labels()
-
-    def _all(self) -> Iterator[Any]:
-        if hasattr(self._graph, "quads"):  # a dataset: the statements of all its graphs
-            yield from self._graph.quads((None, None, None, None))
-        else:
-            yield from self._graph.triples((None, None, None))
 
 
 def _shown(value: Any) -> str | None:

@@ -27,6 +27,7 @@ CHUNK = 8 * MEGABYTE  # becomes about ten times as much in objects of Python
 LARGEST_ARRAY = 256 * MEGABYTE  # it stands in memory as a whole
 _BATCH = 100_000
 _OPENED_OBJECT = re.compile(rb'\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\[[\[{\s]*)?')
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")  # JSON may hold halves of characters
 _GAP = re.compile(r"[ \t\r\n]*")
 
 
@@ -144,7 +145,7 @@ class JsonLinesSource(FileSource):
             if type(value) is not str:
                 said = "true or false" if type(value) is bool else "an array or object"
                 return _problem(f"{name} is not a name", f"has {said} as {name}", row, line)
-            if "\0" in value or not _is_unicode(value):
+            if _NOT_TEXT.search(value):
                 return _problem(f"{name} is not text", f"has a {name} that is not text", row, line)
             fields.append(value)
         return fields
@@ -172,15 +173,6 @@ class JsonLinesSource(FileSource):
 def _problem(reason: str, text: str, row: Any, line: bytes | None) -> Problem:
     shown = json.dumps(row, ensure_ascii=False) if line is None else line
     return Problem(reason, f"'{short(shown)}' {text}", "write names as head, relation and tail")
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether the text can be stored: JSON may hold halves of characters."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _decode(line: bytes) -> Any:

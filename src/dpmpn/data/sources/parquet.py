@@ -13,6 +13,8 @@ from dpmpn.errors import DataError
 
 ROWS = 1_000_000  # a batch
 _VALUE = 16  # bytes that a value takes at least once it is text of polars
+# A panic of polars is no Exception.
+READ_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, OverflowError)
 _FIRST_BYTES = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
@@ -73,14 +75,7 @@ def table_errors(path: Path) -> Iterator[None]:
     """What polars raises while it reads a table, as one sentence."""
     try:
         yield
-    # A panic of polars is no Exception.
-    except (
-        pl.exceptions.PolarsError,
-        pl.exceptions.PanicException,
-        OSError,
-        ValueError,
-        OverflowError,
-    ) as error:
+    except READ_ERRORS as error:
         raise broken_table(path, str(error).split("\n", 1)[0] or type(error).__name__) from error
 
 

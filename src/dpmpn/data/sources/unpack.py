@@ -25,6 +25,7 @@ _ZSTD_PIECE = 4096
 _ZSTD_HEADER = 18  # bytes at most
 _BEGINNING = 65536
 PACKED_SUFFIXES = (".gz", ".zst", ".zip")
+_PACKING_ERRORS: Any = (zlib.error, igzip_lib.IsalError, zstandard.ZstdError, zipfile.BadZipFile)
 _ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -172,15 +173,7 @@ class Unpacked(PieceReader):
                 "get the whole file again"
             ) from error
         # zipfile raises RuntimeError, NotImplementedError and ValueError for archives it does not like.
-        except (
-            OSError,
-            zlib.error,
-            igzip_lib.IsalError,  # type: ignore[misc]
-            zstandard.ZstdError,
-            zipfile.BadZipFile,
-            RuntimeError,
-            ValueError,
-        ) as error:
+        except (*_PACKING_ERRORS, OSError, RuntimeError, ValueError) as error:
             raise self._broken(error) from error
         self._unpacked += len(piece)
         self._check_size(self._unpacked)
