@@ -85,8 +85,7 @@ def reproduce(
     Trained before: dpmpn reproduce subgraphs --runs exhibits/nell995 --out exhibits/subgraphs
     """
     from dpmpn.lab.reproduce.making import exhibit_named, make
-    from dpmpn.lab.reproduce.settings import Request
-    from dpmpn.lab.reproduce.workshop import Watch
+    from dpmpn.lab.reproduce.workshop import Request, Watch
 
     output = Output(json)
     if list_all:

@@ -8,8 +8,7 @@ from typing import Any
 
 from dpmpn.lab.reproduce.exhibit import Exhibit
 from dpmpn.lab.reproduce.making import make
-from dpmpn.lab.reproduce.settings import Request
-from dpmpn.lab.reproduce.workshop import Watch
+from dpmpn.lab.reproduce.workshop import Request, Watch
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from dpmpn.config import Config, with_overrides
 from dpmpn.errors import ConfigError
 from dpmpn.lab.reproduce.ablation import ABLATION, CHANGES, chosen
 from dpmpn.lab.reproduce.making import make
-from dpmpn.lab.reproduce.settings import Request, config_for, dataset_named
-from dpmpn.lab.reproduce.workshop import Watch
+from dpmpn.lab.reproduce.workshop import Request, Watch, config_for, dataset_named
 from dpmpn.train.run_folder import RunFolder
 
 QUICK = Request(quick=True, threads=1, epochs=0.05, only=("fewer-steps", "asked-as-trained", "paper"))

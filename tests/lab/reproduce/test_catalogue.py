@@ -6,7 +6,7 @@ import pytest
 
 from dpmpn.errors import ConfigError
 from dpmpn.lab.reproduce.making import EXHIBITS
-from dpmpn.lab.reproduce.settings import Request
+from dpmpn.lab.reproduce.workshop import Request
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from made_analysis import Made, files_of, made
 
 from dpmpn.data.registry import known_dataset
 from dpmpn.errors import ConfigError, Stopped
-from dpmpn.lab.reproduce.datasets import DATASETS, PAPER, differences
-from dpmpn.lab.reproduce.settings import Request
-from dpmpn.lab.reproduce.workshop import Watch, Workshop
+from dpmpn.lab.reproduce.paper_tables import DATASETS, PAPER, differences
+from dpmpn.lab.reproduce.workshop import Request, Watch, Workshop
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,7 @@ from dpmpn.lab.reproduce.expansion import (
     traced_steps,
 )
 from dpmpn.lab.reproduce.growth import GROWTH, broken
-from dpmpn.lab.reproduce.settings import Request
-from dpmpn.lab.reproduce.workshop import Workshop
+from dpmpn.lab.reproduce.workshop import Request, Workshop
 from dpmpn.models import build_model
 from dpmpn.models.paper.settings import PaperSettings
 

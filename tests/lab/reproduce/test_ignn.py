@@ -4,7 +4,7 @@ import pytest
 from made_analysis import Made, files_of, made, scored
 
 from dpmpn.lab.reproduce.figure_4 import IGNN
-from dpmpn.lab.reproduce.settings import Request
+from dpmpn.lab.reproduce.workshop import Request
 from dpmpn.train.run_folder import RunFolder
 
 

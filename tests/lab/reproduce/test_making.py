@@ -13,8 +13,7 @@ from dpmpn.errors import ConfigError, RunError, Stopped
 from dpmpn.lab.figures import new_figure
 from dpmpn.lab.reproduce.exhibit import Exhibit, Piece
 from dpmpn.lab.reproduce.making import make
-from dpmpn.lab.reproduce.settings import Request
-from dpmpn.lab.reproduce.workshop import Result, Watch
+from dpmpn.lab.reproduce.workshop import Request, Result, Watch
 
 
 class Counted(Exhibit):

@@ -11,9 +11,8 @@ from dpmpn.errors import DataError
 from dpmpn.lab.reproduce.attention_flow import ATTENTION_FLOW
 from dpmpn.lab.reproduce.making import make
 from dpmpn.lab.reproduce.nell995 import NELL995, QUICK_TASKS, TASKS, shortfall, task_run
-from dpmpn.lab.reproduce.settings import Request
 from dpmpn.lab.reproduce.subgraphs import SUBGRAPHS
-from dpmpn.lab.reproduce.workshop import Watch, Workshop
+from dpmpn.lab.reproduce.workshop import Request, Watch, Workshop
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,8 @@ from dpmpn.config import Config
 from dpmpn.data.importer import load_dataset
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.lab.reproduce.making import make
-from dpmpn.lab.reproduce.scores import SCORES, train_and_ask
-from dpmpn.lab.reproduce.settings import Request, dataset_named
-from dpmpn.lab.reproduce.workshop import Watch
+from dpmpn.lab.reproduce.paper_tables import SCORES, train_and_ask
+from dpmpn.lab.reproduce.workshop import Request, Watch, dataset_named
 
 EXHIBITS = {exhibit.name: exhibit for exhibit in SCORES}
 

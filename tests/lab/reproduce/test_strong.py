@@ -8,9 +8,8 @@ from made_analysis import Made, files_of, made, scored
 
 from dpmpn.evaluate.metrics import TITLES
 from dpmpn.lab.reproduce.making import make
-from dpmpn.lab.reproduce.settings import Request, dataset_named
 from dpmpn.lab.reproduce.strong import STRONG, model_config
-from dpmpn.lab.reproduce.workshop import Watch
+from dpmpn.lab.reproduce.workshop import Request, Watch, dataset_named
 from dpmpn.train.run_folder import RunFolder
 
 

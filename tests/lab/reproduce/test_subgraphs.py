@@ -8,8 +8,8 @@ from made_analysis import Made, files_of, made
 import dpmpn
 from dpmpn.explain.paths import named_fact
 from dpmpn.lab.reproduce.nell995 import QUICK_TASKS, TASKS
-from dpmpn.lab.reproduce.settings import Request
 from dpmpn.lab.reproduce.subgraphs import SUBGRAPHS, edges_of, fact_of, paper_subgraph
+from dpmpn.lab.reproduce.workshop import Request
 
 
 def test_the_paper_shows_every_task():

@@ -6,9 +6,8 @@ from made_analysis import Made, files_of, made
 from dpmpn.config import load_preset
 from dpmpn.errors import ConfigError, Stopped
 from dpmpn.lab.bench import Stretch, training_stretch
-from dpmpn.lab.reproduce.settings import Request, config_for, dataset_named
 from dpmpn.lab.reproduce.variations import TIME_COST, VARIED, described, epoch_seconds, variations
-from dpmpn.lab.reproduce.workshop import Watch, Workshop
+from dpmpn.lab.reproduce.workshop import Request, Watch, Workshop, config_for, dataset_named
 
 KEYS = (*(varied.key for varied in VARIED), "batch_size")
 

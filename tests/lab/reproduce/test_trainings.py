@@ -7,15 +7,15 @@ import pytest
 from dpmpn.config import Config
 from dpmpn.lab.bench import Stretch
 from dpmpn.lab.reproduce.exhibit import length_note
-from dpmpn.lab.reproduce.settings import (
+from dpmpn.lab.reproduce.workshop import (
     Request,
+    Workshop,
     config_for,
     dataset_named,
     filled,
     planned_seconds,
     queries_of_an_epoch,
 )
-from dpmpn.lab.reproduce.workshop import Workshop
 
 
 @pytest.fixture

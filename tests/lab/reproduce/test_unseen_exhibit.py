@@ -5,8 +5,8 @@ from made_analysis import Made, files_of, made
 
 from dpmpn.data.inductive import inductive_split
 from dpmpn.evaluate.metrics import TITLES
-from dpmpn.lab.reproduce.settings import dataset_named
 from dpmpn.lab.reproduce.strong import UNSEEN
+from dpmpn.lab.reproduce.workshop import dataset_named
 from dpmpn.train.run_folder import RunFolder
 
 

@@ -9,7 +9,6 @@ from dpmpn.config import load_preset
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.settings import Horizon
 from dpmpn.errors import Stopped
-from dpmpn.lab.reproduce.settings import Request, config_for, dataset_named
 from dpmpn.lab.reproduce.variations import (
     HORIZONS,
     VARIED,
@@ -20,7 +19,7 @@ from dpmpn.lab.reproduce.variations import (
     variations,
     visited_nodes,
 )
-from dpmpn.lab.reproduce.workshop import Watch, Workshop
+from dpmpn.lab.reproduce.workshop import Request, Watch, Workshop, config_for, dataset_named
 from dpmpn.train.run_folder import RunFolder
 
 FULL = Request()
@@ -48,7 +47,7 @@ def test_each_value_is_trained_once_and_the_standard_is_shared(preset):
 def test_questions_are_asked_with_the_horizon_of_the_training(monkeypatch):
     dataset = dataset_named("countries")
     monkeypatch.setattr(
-        "dpmpn.lab.reproduce.settings.suitable_config", lambda *_: (load_preset("wn18rr"), [])
+        "dpmpn.lab.reproduce.workshop.suitable_config", lambda *_: (load_preset("wn18rr"), [])
     )
     assert config_for(FULL, dataset, 0).asking_horizon() == Horizon(40, 200, 400)
     assert standard_config(FULL, dataset, 0).asking_horizon() == Horizon(20, 200, 200)

@@ -8,8 +8,7 @@ import pytest
 
 from dpmpn.config import Config
 from dpmpn.errors import RunError
-from dpmpn.lab.reproduce.settings import Request, config_for, dataset_named, training_seconds
-from dpmpn.lab.reproduce.workshop import Workshop
+from dpmpn.lab.reproduce.workshop import Request, Workshop, config_for, dataset_named, training_seconds
 
 QUICK = Request(quick=True, threads=1)
 

@@ -10,16 +10,17 @@ from dpmpn.config import AskingConfig, Config, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.lab.figures import mean_std, table
 from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, length_note, row_of, run_label, seeds_note
-from dpmpn.lab.reproduce.settings import (
+from dpmpn.lab.reproduce.strong import model_label
+from dpmpn.lab.reproduce.workshop import (
     BOTH_DATASETS,
     Request,
+    Result,
+    Workshop,
     config_for,
     planned_seconds,
     setting,
     training_seconds,
 )
-from dpmpn.lab.reproduce.strong import model_label
-from dpmpn.lab.reproduce.workshop import Result, Workshop
 
 WHOLE = "whole"
 _N1, _ASK_N1 = "max_attending_from_per_step", "ask_attending_from_per_step"

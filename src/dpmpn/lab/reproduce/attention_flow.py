@@ -10,8 +10,7 @@ import numpy as np
 from dpmpn.lab.figures import COLOURS, MARKERS, new_figure, table
 from dpmpn.lab.reproduce.exhibit import grouped, legend_below
 from dpmpn.lab.reproduce.nell995 import TEST_FACTS, TaskExhibit, facts_counted, task_run, tasks_note
-from dpmpn.lab.reproduce.settings import Request
-from dpmpn.lab.reproduce.workshop import Result, Workshop, training_record
+from dpmpn.lab.reproduce.workshop import Request, Result, Workshop, training_record
 from dpmpn.wording import counted, percentage
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from dpmpn.data.dataset import Dataset
 from dpmpn.errors import ConfigError
 from dpmpn.evaluate.metrics import TITLES
 from dpmpn.lab.figures import COLOURS, MARKERS, mean_std
-from dpmpn.lab.reproduce.settings import QUICK_DATASET, Request, dataset_named
-from dpmpn.lab.reproduce.workshop import Result, Workshop
+from dpmpn.lab.reproduce.workshop import QUICK_DATASET, Request, Result, Workshop, dataset_named
 from dpmpn.wording import counted, percentage
 
 if TYPE_CHECKING:

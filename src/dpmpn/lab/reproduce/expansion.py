@@ -16,8 +16,7 @@ from dpmpn.engine.settings import Horizon
 from dpmpn.engine.trace import ReasoningTrace
 from dpmpn.explain.distance import facts_between
 from dpmpn.kernels import Ints, kernel
-from dpmpn.lab.reproduce.settings import LIMITS, Request, config_for
-from dpmpn.lab.reproduce.workshop import Result, Workshop, training_record
+from dpmpn.lab.reproduce.workshop import LIMITS, Request, Result, Workshop, config_for, training_record
 from dpmpn.train.validation import training_queries
 
 Attended = tuple[np.ndarray, np.ndarray]

@@ -24,8 +24,15 @@ from dpmpn.lab.reproduce.exhibit import (
     spread_of,
     training_note,
 )
-from dpmpn.lab.reproduce.settings import BOTH_DATASETS, Request, config_for, piece_seconds, training_seconds
-from dpmpn.lab.reproduce.workshop import Result, Workshop
+from dpmpn.lab.reproduce.workshop import (
+    BOTH_DATASETS,
+    Request,
+    Result,
+    Workshop,
+    config_for,
+    piece_seconds,
+    training_seconds,
+)
 from dpmpn.wording import listed
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmpn.lab.figures import COLOURS, MARKERS, new_figure, table
 from dpmpn.lab.reproduce.exhibit import Exhibit, Piece
-from dpmpn.lab.reproduce.settings import LIMITS, Request, training_seconds
-from dpmpn.lab.reproduce.workshop import Result
+from dpmpn.lab.reproduce.workshop import LIMITS, Request, Result, training_seconds
 from dpmpn.wording import counted, listed, percentage
 
 if TYPE_CHECKING:

@@ -18,17 +18,15 @@ from dpmpn.files import read_json, write_json, write_text
 from dpmpn.lab.figures import check_plotting, csv_text, save_plot
 from dpmpn.lab.reproduce.ablation import ABLATION
 from dpmpn.lab.reproduce.attention_flow import ATTENTION_FLOW
-from dpmpn.lab.reproduce.datasets import DATASETS
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece
 from dpmpn.lab.reproduce.figure_4 import CONVERGENCE, IGNN
 from dpmpn.lab.reproduce.growth import GROWTH
 from dpmpn.lab.reproduce.nell995 import NELL995
-from dpmpn.lab.reproduce.scores import SCORES
-from dpmpn.lab.reproduce.settings import Request
+from dpmpn.lab.reproduce.paper_tables import DATASETS, SCORES
 from dpmpn.lab.reproduce.strong import STRONG, UNSEEN
 from dpmpn.lab.reproduce.subgraphs import SUBGRAPHS
 from dpmpn.lab.reproduce.variations import HORIZONS, TIME_COST
-from dpmpn.lab.reproduce.workshop import RUNS, Result, Watch, Workshop
+from dpmpn.lab.reproduce.workshop import RUNS, Request, Result, Watch, Workshop
 from dpmpn.provenance import machine, versions
 from dpmpn.wording import about, listed
 

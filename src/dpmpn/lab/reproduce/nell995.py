@@ -12,8 +12,15 @@ from dpmpn.data.registry import known_dataset
 from dpmpn.evaluate.metrics import MAP_TITLES, TIES
 from dpmpn.lab.figures import mean_std, published_map, table
 from dpmpn.lab.reproduce.exhibit import NOT_COMPARABLE, Exhibit, Piece, grouped, row_of, seeds_note
-from dpmpn.lab.reproduce.settings import QUICK_DATASET, Request, config_for, dataset_named, training_seconds
-from dpmpn.lab.reproduce.workshop import Result, Workshop
+from dpmpn.lab.reproduce.workshop import (
+    QUICK_DATASET,
+    Request,
+    Result,
+    Workshop,
+    config_for,
+    dataset_named,
+    training_seconds,
+)
 from dpmpn.wording import listed, percentage
 
 if TYPE_CHECKING:

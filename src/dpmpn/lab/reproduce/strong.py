@@ -19,15 +19,16 @@ from dpmpn.lab.reproduce.exhibit import (
     score_cells,
     seeds_note,
 )
-from dpmpn.lab.reproduce.settings import (
+from dpmpn.lab.reproduce.workshop import (
     BOTH_DATASETS,
     QUICK_DATASET,
     Request,
+    Result,
+    Workshop,
     config_for,
     dataset_named,
     planned_seconds,
 )
-from dpmpn.lab.reproduce.workshop import Result, Workshop
 from dpmpn.wording import listed, percentage
 
 if TYPE_CHECKING:

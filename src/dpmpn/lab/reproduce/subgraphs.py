@@ -13,8 +13,7 @@ from dpmpn.errors import ConfigError
 from dpmpn.lab.figures import table
 from dpmpn.lab.reproduce.exhibit import row_of
 from dpmpn.lab.reproduce.nell995 import TaskExhibit, facts_counted, task_run, tasks_note
-from dpmpn.lab.reproduce.settings import Request
-from dpmpn.lab.reproduce.workshop import Result, Workshop, training_record
+from dpmpn.lab.reproduce.workshop import Request, Result, Workshop, training_record
 from dpmpn.wording import counted, percentage, probability_shown
 
 if TYPE_CHECKING:

@@ -28,8 +28,16 @@ from dpmpn.lab.reproduce.exhibit import (
     seeds_note,
     training_note,
 )
-from dpmpn.lab.reproduce.settings import BOTH_DATASETS, LIMITS, Request, config_for, piece_seconds, setting
-from dpmpn.lab.reproduce.workshop import Result, Workshop
+from dpmpn.lab.reproduce.workshop import (
+    BOTH_DATASETS,
+    LIMITS,
+    Request,
+    Result,
+    Workshop,
+    config_for,
+    piece_seconds,
+    setting,
+)
 from dpmpn.wording import counted, listed, percentage
 
 if TYPE_CHECKING:
