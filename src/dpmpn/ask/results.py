@@ -117,9 +117,7 @@ class QueryResult:
         """What was asked, by its names."""
         relation = int(self.reached.relations[0])
         relation = int(self.graph.inverse[relation]) if self.inverse else relation
-        entities, relations = self.graph.entities, self.graph.relation_names
-        labels = entities.label(self.head), relations.label(relation)
-        return Question(entities.name(self.head), relations.name(relation), self.inverse, *labels)
+        return Question.of(self.graph, self.head, relation, self.inverse)
 
     def answers(self, top: int = 10, new: bool = False) -> Predictions:
         """The best answers; `new` leaves out those that the graph or any split states."""

@@ -18,7 +18,6 @@ from dpmpn.wording import counted, duration, percent
 if TYPE_CHECKING:
     from dpmpn.ask.answer_files import FileReport
     from dpmpn.data.graph import KnowledgeGraph
-    from dpmpn.explain.paths import Path as FactPath
 
 
 @with_settings("asking", "run")
@@ -76,25 +75,37 @@ def command(
     With --on, HEAD and the answers are entities of another graph, which the model reasons on instead of its own.
     """
     output = Output(json)
+    _check_request(head, relation, inverse, queries, out, skip_unknown)
+    reasoner = changed(output, asked_on(output, Reasoner.load(run_dir, **settings), on), add, remove)
+    if queries is not None and out is not None:
+        _ask_file(output, reasoner, queries, out, top=top, new=new, why=why, skip_unknown=skip_unknown)
+    elif head is not None and relation is not None:
+        _ask_one(output, reasoner, head, relation, top, inverse, new, why)
+
+
+def _check_request(
+    head: str | None,
+    relation: str | None,
+    inverse: bool,
+    queries: Path | None,
+    out: Path | None,
+    skip_unknown: bool,
+) -> None:
+    """Refuse what is neither one question nor a file of them, before the model is loaded."""
     if queries is None:
         if head is None or relation is None:
             raise ConfigError("give HEAD and RELATION, or --queries FILE; see `dpmpn predict --help`")
         if out is not None or skip_unknown:
             option = "--out" if out is not None else "--skip-unknown"
             raise ConfigError(f"{option} goes with --queries FILE; one question is written with --json FILE")
-        reasoner = changed(output, asked_on(output, Reasoner.load(run_dir, **settings), on), add, remove)
-        _ask_one(output, reasoner, head, relation, top, inverse, new, why)
-        return
-    if head is not None:
+    elif head is not None:
         raise ConfigError(f"give HEAD and RELATION or --queries FILE, not both; leave out '{head}'")
-    if out is None:
+    elif out is None:
         raise ConfigError("--queries needs --out FILE for the answers, such as --out answers.csv")
-    if inverse:
+    elif inverse:
         raise ConfigError(
             "--inverse is for one question; give the file of --queries a column 'inverse' with true or false"
         )
-    reasoner = changed(output, asked_on(output, Reasoner.load(run_dir, **settings), on), add, remove)
-    _ask_file(output, reasoner, queries, out, top=top, new=new, why=why, skip_unknown=skip_unknown)
 
 
 def _ask_one(
@@ -127,6 +138,8 @@ def _ask_file(output: Output, reasoner: Reasoner, queries: Path, out: Path, **op
 def _show_answers(
     output: Output, question: str, predictions: Predictions, graph: "KnowledgeGraph", why: bool
 ) -> None:
+    from dpmpn.explain.paths import fact_labels
+
     output.say(question, style="bold")
     if not predictions:
         output.say("  no answers: the model's attention reached none")
@@ -149,14 +162,8 @@ def _show_answers(
     if why:
         output.say(f"Why {predictions[0].label}:")
         for path in predictions.why():
-            _show_path(output, path, graph)
-
-
-def _show_path(output: Output, path: "FactPath", graph: "KnowledgeGraph") -> None:
-    from dpmpn.explain.paths import fact_labels
-
-    facts = "; ".join(" ".join(fact) for fact in fact_labels(graph, path))
-    output.say(f"  {path.share:4.0%}  {facts or 'attention stayed at the head'}")
+            facts = "; ".join(" ".join(fact) for fact in fact_labels(graph, path))
+            output.say(f"  {path.share:4.0%}  {facts or 'attention stayed at the head'}")
 
 
 def _show_report(output: Output, report: "FileReport", out: Path) -> None:

@@ -177,6 +177,13 @@ class Question:
     head_label: str
     relation_label: str
 
+    @classmethod
+    def of(cls, graph: KnowledgeGraph, head: int, relation: int, inverse: bool) -> "Question":
+        """The question with these ids; the relation is that of the facts, also where it is asked backwards."""
+        entities, relations = graph.entities, graph.relation_names
+        labels = entities.label(head), relations.label(relation)
+        return cls(entities.name(head), relations.name(relation), inverse, *labels)
+
     def __str__(self) -> str:
         return self.rendered(one_line(self.head_label), one_line(self.relation_label))
 

@@ -60,7 +60,7 @@ def _written(path: Path) -> dict[str, Any]:
 
 def example_questions(reasoner: Reasoner, most: int = _MOST) -> list[Question]:
     """Questions about well connected heads, from the test facts or, where there are none, from others."""
-    graph, relations = reasoner.graph, reasoner.graph.relation_names
+    graph = reasoner.graph
     splits = (reasoner.dataset.split(split) for split in ("test", "valid", "train"))
     facts = next((split for split in splits if len(split)), np.zeros((0, 3), np.int64))
     facts = facts[np.linspace(0, len(facts) - 1, min(len(facts), _LOOKED_AT)).astype(np.int64)]
@@ -73,13 +73,8 @@ def example_questions(reasoner: Reasoner, most: int = _MOST) -> list[Question]:
         .sort("nth", maintain_order=True)  # first one question of each relation, then another of each
         .unique(["head", "relation"], keep="first", maintain_order=True)
     )
-    return [
-        Question(
-            *(graph.entities.name(head), relations.name(relation), False),
-            *(graph.entities.label(head), relations.label(relation)),
-        )
-        for head, relation in questions.select("head", "relation").head(most).iter_rows()
-    ]
+    chosen = questions.select("head", "relation").head(most).iter_rows()
+    return [Question.of(graph, head, relation, inverse=False) for head, relation in chosen]
 
 
 class Metrics:
