@@ -20,68 +20,71 @@ if TYPE_CHECKING:
 _SHOWN = 20  # facts that are printed where a file holds them all
 
 
+Relations = Annotated[
+    list[str] | None,
+    typer.Option("--relation", metavar="NAME", help="only facts of this relation; may be repeated"),
+]
+HeadType = Annotated[str | None, typer.Option(metavar="TYPE", help="only facts whose head is of this type")]
+Top = Annotated[int, typer.Option(min=1, metavar="INT", help="how many facts")]
+MinProbability = Annotated[
+    float | None, typer.Option(metavar="P", help="only facts at least so probable, from 0 to 1")
+]
+Table = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="write them to a .csv, .tsv, .jsonl or .parquet file; a killed run goes on from there",
+    ),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--reliability", metavar="FILE", help="draw how reliable probabilities are: .svg or .png"),
+]
+HeadsAsked = Annotated[
+    str,
+    typer.Option(
+        metavar="like|stated|all",
+        help="whom to ask: entities like those that have the relation, only those, or all",
+    ),
+]
+BothDirections = Annotated[bool, typer.Option("--both-directions", help="ask for heads, too; twice the work")]
+HeldOut = Annotated[
+    bool, typer.Option("--held-out", help="count validation and test facts as missing, and mark them")
+]
+MaxQuestions = Annotated[
+    int | None, typer.Option(min=1, metavar="INT", help="ask so many questions, the best ones")
+]
+CalibrationQuestions = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="INT", help="questions of each kind to measure probabilities with (default 3000)"
+    ),
+]
+Recalibrate = Annotated[
+    bool, typer.Option("--recalibrate", help="measure probabilities again, even if they are known")
+]
+Why = Annotated[
+    bool, typer.Option("--why", help="show all the facts that support each, not only the strongest")
+]
+
+
 @with_settings("asking", "run")
 def command(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="folder of a trained run")],
-    relation: Annotated[
-        list[str] | None,
-        typer.Option("--relation", metavar="NAME", help="only facts of this relation; may be repeated"),
-    ] = None,
-    head_type: Annotated[
-        str | None, typer.Option("--head-type", metavar="TYPE", help="only facts whose head is of this type")
-    ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, metavar="INT", help="how many facts")] = 100,
-    min_probability: Annotated[
-        float | None,
-        typer.Option("--min-probability", metavar="P", help="only facts at least so probable, from 0 to 1"),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            help="write them to a .csv, .tsv, .jsonl or .parquet file; a killed run goes on from there",
-        ),
-    ] = None,
-    reliability: Annotated[
-        Path | None,
-        typer.Option(
-            "--reliability", metavar="FILE", help="draw how reliable probabilities are: .svg or .png"
-        ),
-    ] = None,
-    heads: Annotated[
-        str,
-        typer.Option(
-            "--heads",
-            metavar="like|stated|all",
-            help="whom to ask: entities like those that have the relation, only those, or all",
-        ),
-    ] = "like",
-    both_directions: Annotated[
-        bool, typer.Option("--both-directions", help="ask for heads, too; twice the work")
-    ] = False,
-    held_out: Annotated[
-        bool, typer.Option("--held-out", help="count validation and test facts as missing, and mark them")
-    ] = False,
-    max_questions: Annotated[
-        int | None,
-        typer.Option("--max-questions", min=1, metavar="INT", help="ask so many questions, the best ones"),
-    ] = None,
-    calibration_questions: Annotated[
-        int | None,
-        typer.Option(
-            "--calibration-questions",
-            min=1,
-            metavar="INT",
-            help="questions of each kind to measure probabilities with (default 3000)",
-        ),
-    ] = None,
-    recalibrate: Annotated[
-        bool, typer.Option("--recalibrate", help="measure probabilities again, even if they are known")
-    ] = False,
-    why: Annotated[
-        bool, typer.Option("--why", help="show all the facts that support each, not only the strongest")
-    ] = False,
+    relation: Relations = None,
+    head_type: HeadType = None,
+    top: Top = 100,
+    min_probability: MinProbability = None,
+    out: Table = None,
+    reliability: Plot = None,
+    heads: HeadsAsked = "like",
+    both_directions: BothDirections = False,
+    held_out: HeldOut = False,
+    max_questions: MaxQuestions = None,
+    calibration_questions: CalibrationQuestions = None,
+    recalibrate: Recalibrate = False,
+    why: Why = False,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
@@ -103,15 +106,12 @@ def command(
     if reliability is not None:
         check_plot(reliability)
     reasoner = Reasoner.load(run_dir, **settings)
-    checked_request(reasoner, relation or None, head_type, top, min_probability, asking, max_questions)
+    which = relation or None, head_type, top, min_probability
+    checked_request(reasoner, *which, asking, max_questions)
+    sample = calibration_questions or SAMPLE
     with Meter(output, "measured") as meter:
         calibration = calibration_of(
-            reasoner,
-            asking,
-            sample=calibration_questions or SAMPLE,
-            again=recalibrate,
-            folder=run_dir,
-            progress=meter.show_speed,
+            reasoner, asking, sample=sample, again=recalibrate, folder=run_dir, progress=meter.show_speed
         )
     _say_calibration(output, calibration)
     if reliability is not None:
@@ -119,14 +119,10 @@ def command(
             raise DataError("--reliability needs validation facts, and this run has none; leave it out")
         save_plot(calibration, reliability, reasoner.dataset.name)
         output.say(f"reliability drawn in {reliability}")
-
     with Meter(output, "asked") as meter:
         facts = complete(
             reasoner,
-            relation or None,
-            head_type,
-            top,
-            min_probability,
+            *which,
             out,
             asking=asking,
             held_out=held_out,

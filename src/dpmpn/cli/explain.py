@@ -96,12 +96,16 @@ def command(
     is_text = json is None and formats == ["text"]
     explanation, others = _explained(output, predictions, answer, why_not or [], is_text)
     against = [predictions.why_not(name) for name in dict.fromkeys(others)]
-    if json is not None:
-        _write_json(json, explanation, against)
+    if json == STDOUT:
+        print_data(_main_text(explanation, against, "json"))
+    elif json is not None:
+        write_output(Path(json), _main_text(explanation, against, "json"))
     if out is not None:
         _save(output, explanation, against, out, formats, chosen=format is not None)
+    elif formats == ["text"] and json != STDOUT:
+        output.say(_main_text(explanation, against, "text").rstrip("\n"))
     elif json != STDOUT:
-        _print(output, explanation, against, formats[0])
+        print_data(_main_text(explanation, against, formats[0]))
 
 
 def _formats(given: str | None, out: Path | None, json: str | None) -> list[str]:
@@ -143,22 +147,6 @@ def _explained(
     )
     output.say()
     return predictions.explain(), [answer, *why_not]
-
-
-def _print(output: Output, explanation: "Explanation", why_not: "Sequence[WhyNot]", name: str) -> None:
-    text = _main_text(explanation, why_not, name)
-    if name == "text":
-        output.say(text.rstrip("\n"))
-    else:
-        print_data(text)
-
-
-def _write_json(target: str, explanation: "Explanation", why_not: "Sequence[WhyNot]") -> None:
-    text = _main_text(explanation, why_not, "json")
-    if target == STDOUT:
-        print_data(text)
-    else:
-        write_output(Path(target), text)
 
 
 def _main_text(explanation: "Explanation", why_not: "Sequence[WhyNot]", name: str) -> str:

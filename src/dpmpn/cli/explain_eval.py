@@ -18,6 +18,11 @@ _GROUPS = {
     "right_and_new": "Right, and not stated by the graph",
     "sure": "Those with a probability above 0.5",
 }
+_LEFT_OUT = {
+    "head_without_facts": "entity has no facts",
+    "not_reached": "answer no attention reached",
+    "head_was_the_answer": "answer is the entity asked about",
+}
 _NEEDED = ("Fidelity+", "lost", "rank worse")
 _ENOUGH = ("Fidelity-", "rank kept")
 _PATHS = ("HΔR@5", "facts@5")
@@ -131,13 +136,7 @@ def _show_measures(output: Output, report: dict[str, Any]) -> None:
 
 
 def _left_out(report: dict[str, Any]) -> str:
-    reasons = []
-    if report["head_without_facts"]:
-        reasons.append(f"{report['head_without_facts']:,} whose entity has no facts")
-    if report["not_reached"]:
-        reasons.append(f"{report['not_reached']:,} whose answer no attention reached")
-    if report["head_was_the_answer"]:
-        reasons.append(f"{report['head_was_the_answer']:,} whose answer is the entity asked about")
+    reasons = [f"{report[key]:,} whose {why}" for key, why in _LEFT_OUT.items() if report[key]]
     return f"; left out: {', '.join(reasons)}" if reasons else ""
 
 

@@ -22,7 +22,6 @@ FILE = "calibration.json"
 FORMAT, VERSION = "dpmpn-calibration", 2
 SAMPLE = 3000  # questions asked of each group with a validation fact, and as many without
 _KNOWN = ("train", "test")  # what is not pretended to be missing
-Tick = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +84,7 @@ def calibration_of(
     sample: int = SAMPLE,
     again: bool = False,
     folder: Path | None = None,  # where it is kept
-    progress: Tick | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Calibration | None:
     """The calibration of a model for a way of asking, as kept or measured now; None without validation facts."""
     if not len(reasoner.dataset.valid):
@@ -104,7 +103,10 @@ def calibration_of(
 
 
 def measure(
-    reasoner: Reasoner, asking: Asking, sample: int = SAMPLE, progress: Tick | None = None
+    reasoner: Reasoner,
+    asking: Asking,
+    sample: int = SAMPLE,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Calibration:
     """Ask the graph as it would be asked for missing facts, and see which answers are validation facts.
 

@@ -293,17 +293,13 @@ class EntityRelations:
         having = self.having(relation)
         counts = self.offsets[having + 1] - self.offsets[having]
         starts = np.repeat(self.offsets[having] - np.cumsum(counts) + counts, counts)
-        together = np.bincount(self.relations[starts + np.arange(counts.sum())], minlength=self.n_relations)
-        return together / np.maximum(np.diff(self.entity_offsets), 1)
+        n_having = np.diff(self.entity_offsets)
+        together = np.bincount(self.relations[starts + np.arange(counts.sum())], minlength=len(n_having))
+        return together / np.maximum(n_having, 1)
 
     def share_with_several(self, relation: int) -> float:
         """The share of the entities with a relation that have more than one fact of it."""
         return float(self.n_several[relation] / max(len(self.having(relation)), 1))
-
-    @property
-    def n_relations(self) -> int:
-        """Number of relations, inverse ones included."""
-        return len(self.entity_offsets) - 1
 
 
 def _pair_keys(pairs: np.ndarray, n_relations: int) -> np.ndarray:

@@ -71,15 +71,13 @@ class Subgraph:
         return tuple(dict.fromkeys(self.fact(edge) for edge in self.edges))
 
 
-def full_subgraph(flow: AnswerFlow, graph: KnowledgeGraph, max_attending_from: int) -> Subgraph:
-    """The nodes attended from at every step, the best after the last, and the edges between consecutive steps."""
-    return _subgraph(flow, graph, *full_edges(flow, graph, max_attending_from))
-
-
 def full_edges(
     flow: AnswerFlow, graph: KnowledgeGraph, max_attending_from: int
 ) -> tuple[np.ndarray, EdgesInTime]:
-    """The nodes and the edges of the full subgraph, by their index in the flow."""
+    """The nodes attended from at every step, the best after the last, and the edges between consecutive steps.
+
+    Nodes are given by their index in the flow.
+    """
     query = flow.query
     last = np.zeros(len(query.nodes), bool)
     best = np.argsort(-query.attention[-1], kind="stable")[:max_attending_from]
@@ -97,12 +95,8 @@ def pruned_subgraph(flow: AnswerFlow, graph: KnowledgeGraph, edges: Iterable[Edg
     """The subgraph of some edges: their nodes, and what flowed along them."""
     query = flow.query
     kept = np.array([*edges], np.int64).reshape(-1, 3)
-    head, relation, tail = (
-        np.searchsorted(query.nodes, kept[:, 0]),
-        kept[:, 1],
-        np.searchsorted(query.nodes, kept[:, 2]),
-    )
-    keys = _keys(query, graph, head, relation, tail)
+    head, tail = (np.searchsorted(query.nodes, kept[:, column]) for column in (0, 2))
+    keys = _keys(query, graph, head, kept[:, 1], tail)
     chosen = [
         np.flatnonzero(np.isin(_keys(query, graph, step.head, step.relation, step.tail), keys))
         for step in query.steps
@@ -254,7 +248,8 @@ class ExplanationData:
     @cached_property
     def full(self) -> Subgraph:
         """All that was attended from, and the edges between consecutive steps."""
-        return full_subgraph(self.flow, self.graph, self.horizon.max_attending_from_per_step)
+        most = self.horizon.max_attending_from_per_step
+        return _subgraph(self.flow, self.graph, *full_edges(self.flow, self.graph, most))
 
     @cached_property
     def pruned(self) -> Subgraph:

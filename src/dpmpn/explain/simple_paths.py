@@ -26,6 +26,17 @@ def _mass_at(node: int, arriving: Floats, blocked: Bools, heads: Ints, tails: In
 
 
 @kernel
+def _blocked(beginning: int, before: list[int], at: list[int], n_nodes: int) -> Bools:
+    """The nodes of a beginning but for its last: no continuation comes back to them."""
+    blocked = np.zeros(n_nodes, np.bool_)
+    earlier = before[beginning]
+    while earlier >= 0:
+        blocked[at[earlier]] = True
+        earlier = before[earlier]
+    return blocked
+
+
+@kernel
 def _best_ends(end: int, n_nodes: int, heads: Ints, tails: Ints, passing: Rows) -> Rows:
     """The largest product of parts along any walk from each node at each time to the end: times x nodes."""
     n_times = passing.shape[1] + 1
@@ -74,7 +85,6 @@ def simple_paths(
     ends, shares = [0][:0], [0.0][:0]
     found, looks = 0.0, 0
     best: Rows = np.empty((0, 0))
-    blocked = np.zeros(n_nodes, np.bool_)
     while waiting and looks < 2 * max_looks and len(ends) < most and found < enough:
         if looks == max_looks and not len(best):
             best = _best_ends(end, n_nodes, heads, tails, passing)
@@ -90,12 +100,7 @@ def simple_paths(
             found += shares[-1]
             continue
         looks += 1
-        blocked[:] = False
-        earlier = before[beginning]
-        while earlier >= 0:
-            blocked[at[earlier]] = True
-            earlier = before[earlier]
-        node = at[beginning]
+        node, blocked = at[beginning], _blocked(beginning, before, at, n_nodes)
         here = _mass_at(node, arriving[beginning], blocked, heads, tails, passing)
         if node == end:
             if here[-1] > floor:

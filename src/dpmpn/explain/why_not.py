@@ -66,9 +66,7 @@ class WhyNotData:
     chosen_by: str = "attention"  # how the limit chooses: by attention or at random
     by: tuple[Rival, ...] = ()  # what was preferred, strongest first
     weakest_kept: Rival | None = None  # the last that the limit kept
-    settings: tuple[
-        tuple[str, int], ...
-    ] = ()  # keys and values of a configuration that would follow it further
+    settings: tuple[tuple[str, int], ...] = ()  # of a configuration that would follow it further
     settings_now: tuple[tuple[str, int], ...] = ()  # the same keys, and the values that left it out
     way: PathGroup | None = None  # strongest path to the candidate
     first_way: PathGroup | None = None  # strongest path to the first answer
@@ -119,15 +117,13 @@ class _WhyNotSearch:
 
     def result(self) -> WhyNotData:
         """The case that holds."""
-        if not self.graph.degree(self.reached.head) or self._is_too_far():
+        is_near = self.distance is not None and NOT_CONNECTED < self.distance <= self.n_steps
+        if not self.graph.degree(self.reached.head) or not is_near:
             return self._because("unreachable")
         if self.index < 0:
             return self._never_scanned()
         last = int(np.flatnonzero(self.scanned[:, self.index])[-1])
         return self._answered() if last == self.n_steps else self._dropped(last)
-
-    def _is_too_far(self) -> bool:
-        return self.distance is None or self.distance == NOT_CONNECTED or self.distance > self.n_steps
 
     def _because(self, reason: Reason, larger: Iterable[_Limit] = (), **more: Any) -> WhyNotData:
         """The reason, with the limits that would have to be larger."""
@@ -213,11 +209,12 @@ class _WhyNotSearch:
 
     def _left_out(self, distance: int, nodes: np.ndarray, nearer: np.ndarray) -> WhyNotData | None:
         """Edges led to one of these nodes early enough, and the attending-to horizon kept others."""
-        left_out = []
-        for time, choice in enumerate(self.flow.choices[: self.n_steps - distance], 1):
-            if choice is not None:
-                ranks = np.flatnonzero(np.isin(choice.node, nodes) & ~choice.is_kept)
-                left_out += [(int(rank), time, choice) for rank in ranks[:1]]
+        left_out = [
+            (int(rank), time, choice)
+            for time, choice in enumerate(self.flow.choices[: self.n_steps - distance], 1)
+            if choice is not None
+            for rank in np.flatnonzero(np.isin(choice.node, nodes) & ~choice.is_kept)[:1]
+        ]
         if not left_out:
             return None
         rank, time, choice = min(left_out, key=lambda each: each[:2])

@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.explain.explanation import ExplanationData
@@ -18,10 +17,6 @@ from dpmpn.render.svg import draw_png, draw_svg
 from dpmpn.render.text import explanation_text, full_text
 from dpmpn.render.why_not_text import why_not_text
 from dpmpn.wording import one_line
-
-if TYPE_CHECKING:
-    import networkx  # type: ignore[import-untyped]
-
 
 Files = dict[str, bytes]  # contents by the names of their files
 _WhyNot = Sequence[WhyNotData]
@@ -119,48 +114,23 @@ def checked_formats(formats: str | Iterable[str]) -> list[str]:
 class WhyNot(WhyNotData):
     """Where the attention of a candidate was lost; steps are counted from 1, and fields that say nothing are empty."""
 
-    def text(self) -> str:
-        """The reason in a few sentences."""
-        return why_not_text(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON holds it."""
-        return why_not_record(self)
-
-    def __str__(self) -> str:
-        return self.text()
+    text = __str__ = why_not_text
+    to_dict = why_not_record
 
 
 class Explanation(ExplanationData):
     """Why an answer was given, read from the trace of one forward pass."""
 
+    text = explanation_text
+    to_dict = as_record
+    to_networkx = as_networkx
+    svg = draw_svg
+    png = draw_png
+    html = draw_page
+
     def __repr__(self) -> str:
         answer = self.answer
         return f"Explanation({self.question} {one_line(answer.label)}, rank {answer.rank}, {answer.probability:.3g})"
-
-    def text(self) -> str:
-        """The explanation in sentences."""
-        return explanation_text(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The explanation as values that JSON can hold; docs/explanation-format.md describes them."""
-        return as_record(self)
-
-    def to_networkx(self, full: bool = False) -> "networkx.MultiDiGraph":
-        """The pruned subgraph, or the full one, for networkx; edges point the way attention went."""
-        return as_networkx(self, full)
-
-    def svg(self) -> str:
-        """The picture of both subgraphs as SVG."""
-        return draw_svg(self)
-
-    def png(self) -> bytes:
-        """The picture of both subgraphs as PNG."""
-        return draw_png(self)
-
-    def html(self) -> str:
-        """A page of its own that plays the reasoning step by step."""
-        return draw_page(self)
 
     def save(
         self, folder: str | Path, formats: str | Iterable[str] = PLAIN, why_not: Sequence[WhyNotData] = ()

@@ -41,7 +41,7 @@ def edge_lines(
         (_sign(signs, forward, backward) if has_signs else "", label)
         for label, forward, backward in bundle.relations
     ]
-    if keys is not None:
+    if keys:
         short = [sign.strip() + keys[label] for sign, label in named if label in keys]
         return (" ".join(short if len(short) == len(named) else [*short, "…"]),)
     width = _EDGE_WIDTHS[n_lines > _FEW]

@@ -20,9 +20,7 @@ from dpmpn.render.shapes import (
 )
 
 END_RADIUS = 13.0  # of the head and the answer
-MOST_OTHERS = (
-    300  # nodes besides the pruned subgraph's: more cannot be distinguished, and each pair takes time
-)
+MOST_OTHERS = 300  # nodes besides the pruned subgraph's: more cannot be distinguished
 Room = tuple[float, float, float, float]  # the middle of a box, and half its width and height
 _SMALL, _LARGE = 3.0, 8.5  # of the others, from no attention to the most
 

@@ -21,6 +21,10 @@ _ASCII = (  # thousandths of the font size, from the space to the tilde
 )
 _WIDTHS = {chr(32 + at): int(width) / 1000 for at, width in enumerate(_ASCII.split())}
 _BOLD = 1.14  # as much wider than the plain letters
+# White around the letters lifts them off the lines below.
+_HALO = dict[str, str | float](
+    stroke="#ffffff", stroke_width=3.0, stroke_linejoin="round", paint_order="stroke"
+)
 _BREAKS = "_/:.-, "  # a line may end after these
 ELLIPSIS = "…"
 NO_NAME = "(no name)"
@@ -62,13 +66,8 @@ def text_line(
         attributes["text_anchor"] = anchor
     if bold:
         attributes["font_weight"] = "bold"
-    if halo:  # white around the letters lifts them off the lines below
-        attributes |= {
-            "stroke": "#ffffff",
-            "stroke_width": 3.0,
-            "stroke_linejoin": "round",
-            "paint_order": "stroke",
-        }
+    if halo:
+        attributes |= _HALO
     attributes |= {"textLength": text_width(text, size, bold), "lengthAdjust": "spacingAndGlyphs"}
     return element("text", escape(text), **attributes)
 

@@ -4,10 +4,11 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from dpmpn.explain.explanation import Node, Question, Subgraph
+from dpmpn.explain.explanation import ExplanationData, Node, Question, Subgraph
 from dpmpn.explain.paths import PathGroup
 from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.markup import readable
@@ -66,7 +67,23 @@ def _both(label: str, name: str) -> str:
     return one_line(label if label == name else f"{label} ({name})")
 
 
-def renamed(subgraph: Subgraph, names: DisplayNames) -> Subgraph:
+def displayed(explanation: ExplanationData) -> ExplanationData:
+    """The explanation with identifiers in all labels that two of its entities or two of its relations share."""
+    question, answer = explanation.question, explanation.answer
+    names = DisplayNames.of(explanation.full, question)
+    head, relation = names.entity(question.head), names.relation(question.relation)
+    full, pruned = _renamed(explanation.full, names), _renamed(explanation.pruned, names)
+    shown = copy(explanation)  # with all that was computed already
+    shown.__dict__.update(
+        question=replace(question, head_label=head, relation_label=relation),
+        answer=replace(answer, label=names.entity(answer.answer)),
+        full=full,
+        pruned=pruned,
+    )
+    return shown
+
+
+def _renamed(subgraph: Subgraph, names: DisplayNames) -> Subgraph:
     """A subgraph with the names to show in the place of labels."""
     relations = {edge.relation for edge in subgraph.edges}
     shown = {relation: names.relation(relation) for relation in relations}  # each once: edges are many

@@ -5,8 +5,6 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -19,7 +17,7 @@ from dpmpn.explain.paths import PathGroup
 from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.layout import lay_out_full, lay_out_pruned
 from dpmpn.render.markup import FONTS
-from dpmpn.render.names import DisplayNames, plain, renamed
+from dpmpn.render.names import displayed, plain
 from dpmpn.render.panel import Panel, draw_subgraph
 from dpmpn.render.shapes import ANSWER, HEAD, LITTLE, OUTLINE, Layout, node_colour
 from dpmpn.render.text import fact_text, full_caption, overview, pruned_caption, step_texts
@@ -51,7 +49,7 @@ class _Figure(NamedTuple):
 
 def draw_page(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) -> str:
     """The explanation as the text of an HTML file; with `why_not` it says where others lost their attention."""
-    explanation = _with_display_names(explanation)
+    explanation = displayed(explanation)
     css, script = (
         Markup(_page_file(f"player.{suffix}") + _page_file(f"page.{suffix}"))  # files of this package
         for suffix in ("css", "js")
@@ -75,28 +73,13 @@ def draw_fragment(
     explanation: ExplanationData, why_not: Sequence[WhyNotData] = (), with_full: bool = True
 ) -> Fragment:
     """Pictures, controls, paths, steps and tables; without the full picture it takes about half the time."""
-    html, data = _fragment(_with_display_names(explanation), why_not, with_full)
+    html, data = _fragment(displayed(explanation), why_not, with_full)
     return Fragment(str(html), data)
 
 
 def verdict(explanation: ExplanationData) -> Markup:
     """How sure the answer is, and was before any step, and who else states it, in HTML."""
     return _rendered("verdict.html", answer=explanation.answer, prior=explanation.prior)
-
-
-def _with_display_names(explanation: ExplanationData) -> ExplanationData:
-    """The explanation with identifiers in all labels that two of its entities or two of its relations share."""
-    question, answer = explanation.question, explanation.answer
-    names = DisplayNames.of(explanation.full, question)
-    head, relation = names.entity(question.head), names.relation(question.relation)
-    shown = copy(explanation)  # with all that was computed already
-    shown.__dict__.update(
-        question=replace(question, head_label=head, relation_label=relation),
-        answer=replace(answer, label=names.entity(answer.answer)),
-        full=renamed(explanation.full, names),
-        pruned=renamed(explanation.pruned, names),
-    )
-    return shown
 
 
 def _fragment(

@@ -1,6 +1,6 @@
 """Draws one subgraph in its layout: lines by weight, discs by attention, and the labels that find room."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,9 +65,14 @@ def draw_subgraph(
     `weights` are those of its edges; `most_labels` how many nodes and lines are labelled at most; what is not in the
     subgraph `kept` steps back; `keys` are shown in the place of relations.
     """
-    stands_out = _Kept(subgraph, kept)
-    lines = _chosen(bundled(subgraph, weights, layout.discs), stands_out, most_lines)
-    strong = stands_out.nodes
+    kept = kept or subgraph
+    names, pairs = {node.name for node in kept.nodes}, set(_joined_names(kept, kept.edges))
+    strong = [node.name in names for node in subgraph.nodes]
+    bundles = bundled(subgraph, weights, layout.discs)
+    stands_out = [pair in pairs for pair in _joined_names(subgraph, bundles)]
+    order = sorted(range(len(bundles)), key=lambda at: not stands_out[at])[:most_lines]
+    lines = tuple(bundles[at] for at in order)  # those that stand out, then the heaviest others
+    n_strong = min(sum(stands_out), most_lines)
     curves = [curve_of(line, layout, strong) for line in lines]
     points = np.stack([c.points(_FINE) for c in curves]) if curves else np.zeros((0, 1, 2))
     heaviest = max((line.weight for line in lines), default=0.0)
@@ -76,14 +81,13 @@ def draw_subgraph(
     placer.take(
         *(Box.around(disc.x, disc.y, 2 * disc.radius, 2 * disc.radius) for disc in layout.discs.values())
     )
-    n_strong = 0 if kept is None else sum(map(stands_out.has, lines))
     node_labels = place_node_labels(subgraph, layout, strong, placer, most_labels[0], n_strong)
-    labelled = [at for at, line in enumerate(lines) if kept is None or stands_out.has(line)][: most_labels[1]]
-    texts = {at: edge_lines(lines[at], len(lines), keys, arrow_signs(lines[at], layout)) for at in labelled}
+    labelled = enumerate(lines[: min(n_strong, most_labels[1])])
+    texts = {at: edge_lines(line, len(lines), keys, arrow_signs(line, layout)) for at, line in labelled}
     edge_labels = place_edge_labels(texts, lines, curves, placer)
     drawn = [
-        _draw_line(subgraph, line, curve, part, stands_out.has(line))
-        for line, curve, part in zip(lines, curves, parts_of_heaviest.tolist(), strict=True)
+        _draw_line(subgraph, line, curves[at], float(parts_of_heaviest[at]), is_strong=at < n_strong)
+        for at, line in enumerate(lines)
     ]
     colours = FAINT_TEXT, TEXT
     parts = [
@@ -102,30 +106,10 @@ def draw_subgraph(
     return Panel("\n".join(parts), layout, lines, node_labels, edge_labels, crowded)
 
 
-class _Kept:
-    """Which nodes and lines stand out: those of a smaller subgraph, or all."""
-
-    def __init__(self, subgraph: Subgraph, kept: Subgraph | None) -> None:
-        names = None if kept is None else {node.name for node in kept.nodes}
-        self.nodes = [names is None or node.name in names for node in subgraph.nodes]
-        self._names = [node.name for node in subgraph.nodes]
-        self._pairs: set[frozenset[str]] | None = None
-        if kept is not None:
-            self._pairs = {
-                frozenset((kept.nodes[e.source].name, kept.nodes[e.target].name)) for e in kept.edges
-            }
-
-    def has(self, line: Bundle) -> bool:
-        """Whether a line stands out."""
-        return (
-            self._pairs is None
-            or frozenset((self._names[line.source], self._names[line.target])) in self._pairs
-        )
-
-
-def _chosen(lines: Sequence[Bundle], stands_out: _Kept, most: int) -> tuple[Bundle, ...]:
-    """The lines that stand out, then the heaviest others."""
-    return tuple(sorted(lines, key=lambda line: not stands_out.has(line))[:most])
+def _joined_names(subgraph: Subgraph, lines: Iterable[Edge | Bundle]) -> list[frozenset[str]]:
+    """The names of the two nodes that each edge or line joins."""
+    nodes = subgraph.nodes
+    return [frozenset((nodes[line.source].name, nodes[line.target].name)) for line in lines]
 
 
 def _on_ground(label: Label, colour: str) -> str:

@@ -1,9 +1,9 @@
 """The picture of an explanation, as SVG and as PNG: the full subgraph and the pruned one side by side."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path as FilePath
+from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from dpmpn.errors import ConfigError
@@ -22,12 +22,14 @@ from dpmpn.render.markup import (
     title,
     wrapped,
 )
-from dpmpn.render.names import DisplayNames, renamed
+from dpmpn.render.names import displayed
 from dpmpn.render.panel import Panel, draw_subgraph
 from dpmpn.render.shapes import ANSWER, EARLY, FAINT_TEXT, HEAD, LINE, LITTLE, most_attention, node_colour
 from dpmpn.wording import counted, percent, probability_shown
 
-_FULL_PART = 0.45  # of the width
+_WIDTH, _MARGIN, _BETWEEN = 1000.0, 14.0, 24.0
+_INNER = _WIDTH - 2 * _MARGIN - _BETWEEN  # for both halves
+_FULL_PART = 0.45  # of that
 FULL_LINES, PRUNED_LINES = 120, 30  # more cannot be distinguished
 FULL_LABELS = (40, 12)  # of nodes and lines
 _CROWDED = 0.3  # the part of labels that may lie on other lines before keys are better
@@ -38,33 +40,40 @@ _PROBE = (
 )
 
 
+_TITLE, _PLAIN = 15.0, 11.5  # sizes of letters
+_LEGEND, _KEY = 10.0, 9.5  # of those below
+_INDENT, _GAP, _ROW = 22.0, 20.0, 30.0
+
+
+class _Half(NamedTuple):
+    panel: Panel
+    caption: str  # below it
+
+
 def draw_svg(explanation: ExplanationData) -> str:
     """Draw an explanation; the same one always gives the same text."""
-    question, answer = explanation.question, explanation.answer
-    widths = round(INNER * _FULL_PART), round(INNER * (1 - _FULL_PART))
-    names = DisplayNames.of(explanation.full, question)
-    whole = renamed(explanation.full, names)
-    part, n_paths = strongest_part(explanation.pruned, explanation.paths, PRUNED_LINES)
-    shown = renamed(part, names)
-    ends = question.head, answer.answer
-    pruned, keys = _draw_pruned(whole, shown, ends, widths)
+    explanation = displayed(explanation)
+    full, answer = explanation.full, explanation.answer
+    widths = round(_INNER * _FULL_PART), round(_INNER * (1 - _FULL_PART))
+    shown, n_paths = strongest_part(explanation.pruned, explanation.paths, PRUNED_LINES)
+    pruned, keys = _draw_pruned(full, shown, (explanation.question.head, answer.answer), widths)
     line_labels = [*pruned.edge_labels.values()][: FULL_LABELS[1]]
-    large = lay_out_full(whole, shown, pruned.layout, widths[0], pruned.node_labels, line_labels)
-    flows = [sum(edge.flow) for edge in whole.edges]
-    full = draw_subgraph(whole, large, flows, FULL_LINES, FULL_LABELS, shown, keys)
+    layout = lay_out_full(full, shown, pruned.layout, widths[0], pruned.node_labels, line_labels)
+    flows = [sum(edge.flow) for edge in full.edges]
+    panel = draw_subgraph(full, layout, flows, FULL_LINES, FULL_LABELS, shown, keys)
     probability = probability_shown(answer.probability)
-    return compose(
-        names.question(question),
-        f"Answer: {names.entity(answer.answer)}, probability {probability}, rank {answer.rank:,}",
-        Half(full, _caption_of_full(whole, full)),
-        Half(pruned, _caption_of_pruned(explanation, shown, n_paths)),
-        [(key, relation) for relation, key in (keys or {}).items()],
+    return _composed(
+        str(explanation.question),
+        f"Answer: {answer.label}, probability {probability}, rank {answer.rank:,}",
+        _Half(panel, _caption_of_full(full, panel)),
+        _Half(pruned, _caption_of_pruned(explanation, shown, n_paths)),
+        keys,
     )
 
 
 def _draw_pruned(
     full: Subgraph, shown: Subgraph, ends: tuple[str, str], widths: tuple[float, float]
-) -> tuple[Panel, dict[str, str] | None]:
+) -> tuple[Panel, dict[str, str]]:
     """The pruned half, as high as its labels need; where they need too much, short keys stand on its lines."""
     weights = [sum(edge.share) for edge in shown.edges]
     height = min(520.0, 230.0 + 22.0 * len(shown.nodes))
@@ -74,7 +83,7 @@ def _draw_pruned(
         layout = lay_out_pruned(shown, *ends, widths[1], height * factor, least, most=most)
         panel = draw_subgraph(shown, layout, weights)
         if len(panel.edge_labels) == len(panel.lines) and panel.crowded <= _CROWDED * len(panel.lines):
-            return panel, None
+            return panel, {}
         if len(panel.edge_labels) < 0.85 * len(panel.lines):
             break  # more height would not help
     layout = lay_out_pruned(shown, *ends, widths[1], height, least, keyed=True, most=most)
@@ -187,27 +196,7 @@ def _shows_text(folders: list[str]) -> bool:
     return bool(blank != letter)
 
 
-WIDTH = 1000.0
-_MARGIN, _BETWEEN = 14.0, 24.0
-INNER = WIDTH - 2 * _MARGIN - _BETWEEN  # for both halves
-_TITLE, _PLAIN = 15.0, 11.5  # sizes of letters
-_LEGEND, _KEY = 10.0, 9.5  # of those below
-_INDENT, _GAP, _ROW = 22.0, 20.0, 30.0
-
-Mark = tuple[float, Callable[[float, float], str], str]  # width, drawing at a left end and height, text
-
-
-@dataclass(frozen=True)
-class Half:
-    """One half of a picture: the panel, and the caption below it."""
-
-    panel: Panel
-    caption: str
-
-
-def compose(
-    question: str, about_answer: str, left: Half, right: Half, keys: Sequence[tuple[str, str]] | None = None
-) -> str:
+def _composed(question: str, about_answer: str, left: _Half, right: _Half, keys: Mapping[str, str]) -> str:
     """The whole SVG: the question, what is said about its answer, the halves, what keys on lines mean, the legend."""
     parts: list[str] = []
     y = _title_lines(parts, question, about_answer)
@@ -216,26 +205,23 @@ def compose(
     ruler = number(beginning - _BETWEEN / 2)
     parts.append(element("path", d=f"M{ruler},{number(y)}V{number(lowest)}", stroke="#d5d5d5"))
     y = lowest + 8
-    for drawing, taken in (_key_list(keys or (), WIDTH - 2 * _MARGIN), _legend(WIDTH - 2 * _MARGIN)):
+    for drawing, taken in (_key_list(keys, _WIDTH - 2 * _MARGIN), _legend(_WIDTH - 2 * _MARGIN)):
         parts.append(element("g", drawing, transform=f"translate({number(_MARGIN)},{number(y)})"))
         y += taken
     height = y + _MARGIN
-    about = f"{left.caption}. {right.caption}."
-    ground = element("rect", width=WIDTH, height=height, fill="#ffffff")
+    inside = [
+        title(f"{question} {about_answer}"),
+        f"<desc>{escape(readable(f'{left.caption}. {right.caption}.'))}</desc>",
+        element("rect", width=_WIDTH, height=height, fill="#ffffff"),
+        *parts,
+        "",
+    ]
     return element(
         "svg",
-        "\n".join(
-            [
-                title(f"{question} {about_answer}"),
-                f"<desc>{escape(readable(about))}</desc>",
-                ground,
-                *parts,
-                "",
-            ]
-        ),
+        "\n".join(inside),
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {number(WIDTH)} {number(height)}",
-        width=WIDTH,
+        viewBox=f"0 0 {number(_WIDTH)} {number(height)}",
+        width=_WIDTH,
         height=height,
         font_family=FONTS,
         role="img",
@@ -245,16 +231,16 @@ def compose(
 def _title_lines(parts: list[str], question: str, about_answer: str) -> float:
     """Add the title; where it ends."""
     y = _MARGIN
-    for line in wrapped(question, WIDTH - 2 * _MARGIN, 2, _TITLE, bold=True):
+    for line in wrapped(question, _WIDTH - 2 * _MARGIN, 2, _TITLE, bold=True):
         y += _TITLE * 1.3
         parts.append(text_line(line, _MARGIN, y, _TITLE, bold=True))
-    for line in wrapped(about_answer, WIDTH - 2 * _MARGIN, 2, _PLAIN):
+    for line in wrapped(about_answer, _WIDTH - 2 * _MARGIN, 2, _PLAIN):
         y += _PLAIN * 1.5
         parts.append(text_line(line, _MARGIN, y, _PLAIN, colour=FAINT_TEXT))
     return y + 14
 
 
-def _half(parts: list[str], half: Half, x: float, y: float) -> float:
+def _half(parts: list[str], half: _Half, x: float, y: float) -> float:
     """Add a half; where it ends."""
     place = f"translate({number(x)},{number(y)})"
     parts.append(element("g", "\n" + half.panel.svg + "\n", transform=place))
@@ -277,15 +263,15 @@ def _legend(width: float) -> tuple[str, float]:
     return element("g", "".join(parts), class_="legend"), y + _ROW / 2
 
 
-def _key_list(keys: Sequence[tuple[str, str]], width: float) -> tuple[str, float]:
-    """What keys stand for, in two columns where the texts are short enough, and the height."""
-    texts = [readable(text) for _, text in keys]
+def _key_list(keys: Mapping[str, str], width: float) -> tuple[str, float]:
+    """What the keys of relations stand for, in two columns where the texts are short enough, and the height."""
+    texts = [readable(text) for text in keys]
     rows = -(-len(texts) // 2)
     columns = [max((text_width(t, _KEY) for t in part), default=0.0) for part in (texts[:rows], texts[rows:])]
     if sum(columns) + 2 * _INDENT + _GAP > width:
         rows, columns = len(texts), [width - _INDENT, 0.0]
     parts = []
-    for at, ((key, _), text) in enumerate(zip(keys, texts, strict=True)):
+    for at, (key, text) in enumerate(zip(keys.values(), texts, strict=True)):
         second = min(max(columns[0] + _INDENT + _GAP, width / 2), width - columns[1] - _INDENT)
         x = 0.0 if at < rows else second
         y = (at % rows + 1) * _KEY * 1.45
@@ -314,7 +300,8 @@ def _arrow(x: float, y: float) -> str:
     return line + polygon([(x + 28, y), (x + 20, y - 3.4), (x + 20, y + 3.4)], fill=LINE)
 
 
-_MARKS: tuple[Mark, ...] = (
+# Width, drawing at a left end and height, text.
+_MARKS: tuple[tuple[float, Callable[[float, float], str], str], ...] = (
     (26.0, _disc_mark(13.0, HEAD), "head"),
     (26.0, _disc_mark(13.0, ANSWER), "answer"),
     (72.0, _scale, "gained attention early … late"),
