@@ -103,7 +103,7 @@ def _graph(n_entities: int, n_facts: int) -> KnowledgeGraph:
 
 
 def _text_bytes(graph: KnowledgeGraph) -> tuple[int, int]:
-    return len(graph.entities.packed.text), int(graph.entities.labels.name.str.len_bytes().sum())
+    return len(graph.entities.packed.text), int(graph.entities.labels["name"].str.len_bytes().sum())
 
 
 def _all_needles(graph: KnowledgeGraph) -> dict[str, list[str]]:

@@ -15,7 +15,6 @@ from dpmpn.ask.answer_files import answer_queries
 from dpmpn.ask.question_files import read_queries
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.importer import dataset_from_tuples
-from dpmpn.data.labels import Labels
 from dpmpn.errors import ConfigError, DataError, RunError, UnknownName
 
 FACTS = [
@@ -126,7 +125,7 @@ def test_labels_of_several_are_not_called_unknown(run: Path, tmp_path: Path) -> 
     frame = pl.DataFrame({"id": ["mother0", "mother1"], "name": ["Ada", "Ada"]}).with_columns(
         description=pl.lit(None, pl.String), type=pl.lit(None, pl.String)
     )
-    entities = graph.entities.labelled(Labels.of(frame, pl.Series(graph.entities.names)))
+    entities = graph.entities.labelled(frame)
     reasoner.__dict__["dataset"] = replace(reasoner.dataset, graph=replace(graph, entities=entities))
     file = written(tmp_path / "q.csv", "head,relation\nada,husband\nEve,husband\nmother0,husband\n")
     answer_queries(reasoner, file, tmp_path / "a.csv", top=1, skip_unknown=True)

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 import dpmpn
-from dpmpn.data.labels import Labels
 from dpmpn.data.leakage import joined_pairs
 from dpmpn.explain.paths import fact_labels
 from dpmpn.suitable_config import suitable_config
@@ -116,7 +115,7 @@ def test_labels_are_shown_and_understood() -> None:
         description=pl.lit(None, pl.String), type=pl.lit(None, pl.String)
     )
     family = dpmpn.dataset_from_tuples(TRAIN, name="family")
-    named = family.graph.entities.labelled(Labels.of(labels, pl.Series(family.graph.entities.names)))
+    named = family.graph.entities.labelled(labels)
     reasoner = dpmpn.Reasoner(**TINY).fit(replace(family, graph=replace(family.graph, entities=named)))
     predictions = reasoner.predict("Byron", "mother", top=100)
     shown = {p.answer: p.label for p in predictions}

@@ -12,7 +12,6 @@ from tiny_family import Call
 
 from dpmpn.ask import answer_files
 from dpmpn.ask.reasoner import Reasoner
-from dpmpn.data.labels import Labels
 
 
 @pytest.fixture
@@ -168,7 +167,7 @@ def test_labels_are_shown_beside_identifiers(
         graph = reasoner.dataset.graph
         frame = pl.DataFrame({"id": ["mother0"], "name": ["Ada"], "description": [None], "type": [None]})
         frame = frame.cast(pl.String)
-        entities = graph.entities.labelled(Labels.of(frame, pl.Series(graph.entities.names)))
+        entities = graph.entities.labelled(frame)
         reasoner.__dict__["dataset"] = replace(reasoner.dataset, graph=replace(graph, entities=entities))
         return reasoner
 

@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 
 import dpmpn
-from dpmpn.data.labels import Labels
 
 N, STATED, VALID, TEST = (
     40,
@@ -42,7 +41,7 @@ def labelled(dataset: dpmpn.Dataset) -> dpmpn.Dataset:
     names = pl.Series("id", dataset.graph.entities.names)
     numbers, types = names.str.tail(2).cast(pl.Int32).cast(pl.String), names.str.head(-2)
     frame = pl.DataFrame({"id": names, "name": types.str.to_titlecase() + " " + numbers, "type": types})
-    labels = Labels.of(frame.with_columns(description=pl.lit(None, pl.String)), names)
+    labels = frame.with_columns(description=pl.lit(None, pl.String))
     graph = replace(dataset.graph, entities=dataset.graph.entities.labelled(labels))
     return replace(dataset, graph=graph)
 

@@ -13,7 +13,6 @@ from dpmpn.data.changed_graph import changed_dataset, changed_graph
 from dpmpn.data.dataset import Candidates, Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.importer import dataset_from_tuples
-from dpmpn.data.labels import Labels
 from dpmpn.errors import DataError, UnknownName
 
 FACTS = [("a", "likes", "b"), ("b", "likes", "c"), ("b", "knows", "a")]
@@ -133,7 +132,7 @@ def test_labels_name_entities_and_other_case_does_not() -> None:
         {"id": ["a", "b", "c"], "name": ["Ann", "Bob", "Bob"], "description": [None] * 3, "type": [None] * 3},
         schema=dict.fromkeys(("id", "name", "description", "type"), pl.String),
     )
-    labelled = graph.entities.labelled(Labels.of(table, pl.Series(["a", "b", "c"])))
+    labelled = graph.entities.labelled(table)
     graph = KnowledgeGraph(
         graph.offsets, graph.relations, graph.tails, graph.inverse, labelled, graph.relation_names
     )

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpmpn.data.labels import Labels
 from dpmpn.data.sources.base import LABELS
 from dpmpn.data.vocabulary import Vocabulary, near_names
 from dpmpn.errors import DataError, UnknownName
@@ -79,7 +78,7 @@ def labelled():
         LABELS,
         orient="row",
     )
-    return vocabulary.labelled(Labels.of(frame, pl.Series(vocabulary.names)))
+    return vocabulary.labelled(frame)
 
 
 def test_labels_are_shown_and_typed():

@@ -55,7 +55,7 @@ def _slowly(graph: KnowledgeGraph, text: str, limit: int) -> list[Found]:
         degree = degree + np.bincount(graph.tails, minlength=graph.n_entities)
     kinds: dict[str, list[int]] = {"exact": [], "prefix": [], "inside": []}
     for entity in sorted(range(graph.n_entities), key=lambda entity: (-degree[entity], entity)):
-        label = graph.entities.labels.name[entity] if graph.entities.labels is not None else None
+        label = graph.entities.labels["name"][entity] if graph.entities.labels is not None else None
         texts = [folded_text(text) for text in (graph.entities.name(entity), label) if text is not None]
         if needle and needle in texts:
             kinds["exact"].append(entity)

@@ -98,7 +98,9 @@ class Answerer:
         self._top, self._new, self._why = top, new, why
         entities = self._graph.entities
         self._names = pl.Series("answer", entities.names, dtype=pl.String)
-        self._labels = entities.labels.name if entities.has_labels and entities.labels else None
+        self._labels = (
+            entities.labels["name"] if entities.has_labels and entities.labels is not None else None
+        )
         self._schema: dict[str, Any] = {
             "row": pl.Int64,
             "rank": pl.Int64,

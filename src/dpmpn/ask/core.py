@@ -177,7 +177,7 @@ def fingerprint(engine: "Engine", dataset: Dataset) -> dict[str, Any]:
     for names in (graph.entities, graph.relation_names):
         arrays += [names.packed.text, names.packed.offsets]
     if graph.entities.labels is not None:
-        arrays.append("\n".join(label or "" for label in graph.entities.labels.name).encode())
+        arrays.append("\n".join(label or "" for label in graph.entities.labels["name"]).encode())
     arrays.append(json.dumps({"model": config.model.name, **asdict(config.model)}, sort_keys=True).encode())
     digest = hashlib.sha256()
     for array in arrays:

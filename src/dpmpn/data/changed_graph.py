@@ -78,7 +78,7 @@ def _ids_or_new(entities: Vocabulary, names: pl.Series) -> np.ndarray:
     """
     ids = _exact_ids(entities, names)
     if entities.labels is not None:
-        labels = set(entities.labels.name.drop_nulls())
+        labels = set(entities.labels["name"].drop_nulls())
         for at in np.flatnonzero(ids < 0):
             if names[int(at)] in labels:
                 ids[at] = entities.id(names[int(at)])

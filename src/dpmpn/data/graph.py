@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from dpmpn.data.labels import Labels
 from dpmpn.data.storage import GraphParts, open_parts, write_parts
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError
@@ -96,11 +95,8 @@ class KnowledgeGraph:
 
     def labelled(self, frame: pl.DataFrame) -> "KnowledgeGraph":
         """The graph with the labels of its entities and relations, from a frame of all (columns of LABELS)."""
-        entities, relation_names = (
-            vocabulary.labelled(Labels.of(frame, pl.Series(vocabulary.names, dtype=pl.String)))
-            for vocabulary in (self.entities, self.relation_names)
-        )
-        return replace(self, entities=entities, relation_names=relation_names)
+        names = self.entities.labelled(frame), self.relation_names.labelled(frame)
+        return replace(self, entities=names[0], relation_names=names[1])
 
     @property
     def n_entities(self) -> int:

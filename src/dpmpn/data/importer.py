@@ -367,4 +367,4 @@ def _report(
 
 
 def _labelled(vocabulary: Vocabulary) -> int:
-    return 0 if vocabulary.labels is None else len(vocabulary) - vocabulary.labels.name.null_count()
+    return 0 if vocabulary.labels is None else len(vocabulary) - vocabulary.labels["name"].null_count()

@@ -86,7 +86,7 @@ def _dataset_of(whole: Dataset, what: str, facts: np.ndarray, relations: np.ndar
     names = whole.graph.entities, whole.graph.relation_names
     graph = KnowledgeGraph.from_ids(train, _names_of(names[0], entities), _names_of(names[1], relations))
     labels = [
-        pl.DataFrame({"id": vocabulary.names}, {"id": pl.String}).hstack(vocabulary.labels.frame())
+        pl.DataFrame({"id": vocabulary.names}, {"id": pl.String}).hstack(vocabulary.labels)
         for vocabulary in names
         if vocabulary.labels is not None
     ]

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 from numpy.lib import format as npy
 
-from dpmpn.data.labels import Labels
 from dpmpn.data.sources.base import LABELS
 from dpmpn.data.sources.parquet import READ_ERRORS
 from dpmpn.data.vocabulary import Names, Vocabulary
@@ -66,7 +65,7 @@ def write_parts(parts: GraphParts, folder: Path) -> None:
             files.append(_LABELS[name])
             # Polars does not take a path that is not UTF-8, but a file.
             with disk_errors(), (folder / _LABELS[name]).open("wb") as file:
-                vocabulary.labels.frame().write_parquet(file)
+                vocabulary.labels.write_parquet(file)
     counts = zip(_COUNTS, (len(parts.offsets) - 1, len(parts.inverse), len(parts.tails)), strict=True)
     manifest = {
         "format": FORMAT,
@@ -118,13 +117,11 @@ def _open_names(folder: Path, name: str, count: int, manifest: dict[str, Any]) -
     _check_offsets(offsets_file, offsets, size, least=1)
     ascending = manifest.get("ascending")
     known = isinstance(ascending, dict) and ascending.get(name) is True
-    vocabulary = Vocabulary.opened(Names(text, offsets), known)
-    if _LABELS[name] in manifest["files"]:
-        vocabulary = vocabulary.labelled(_read_labels(folder / _LABELS[name], count))
-    return vocabulary
+    labels = _read_labels(folder / _LABELS[name], count) if _LABELS[name] in manifest["files"] else None
+    return Vocabulary.opened(Names(text, offsets), known, labels)
 
 
-def _read_labels(path: Path, count: int) -> Labels:
+def _read_labels(path: Path, count: int) -> pl.DataFrame:
     columns = {column: dtype for column, dtype in LABELS.items() if column != "id"}
     try:
         table = pl.scan_parquet(io.BytesIO(path.read_bytes()))  # polars takes no path that is not UTF-8
@@ -135,7 +132,7 @@ def _read_labels(path: Path, count: int) -> Labels:
         raise DataError(f"{path} cannot be read ({str(error)[:200]}); {_ADVICE}") from error
     if frame is None:
         raise DataError(f"{path} does not hold the labels of {count} names; {_ADVICE}")
-    return Labels(*frame)
+    return frame
 
 
 def _check_offsets(path: Path, offsets: np.ndarray, end: int, least: int = 0) -> None:

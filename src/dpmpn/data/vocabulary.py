@@ -10,8 +10,16 @@ from typing import overload
 import numpy as np
 import polars as pl
 
-from dpmpn.data.labels import TYPES_APART, Labels
 from dpmpn.errors import DataError, UnknownName
+
+TYPES_APART = " | "  # between the types of an entity that has several
+_NEAR_NAMES = 3
+_NEAR_RATIO = 0.6
+_SHORTLIST = 200
+_MAX_GRAMS = 24
+_AMBIGUOUS = -1
+_SHOWN_AMBIGUOUS = 5
+_FEW = 1000  # names that are found one by one sooner than all names are listed
 
 
 class Names(Sequence[str]):
@@ -67,21 +75,14 @@ class Names(Sequence[str]):
             raise DataError(f"a name is not UTF-8 ({error}): build the graph again") from error
 
 
-_NEAR_NAMES = 3
-_NEAR_RATIO = 0.6
-_SHORTLIST = 200
-_MAX_GRAMS = 24
-_AMBIGUOUS = -1
-_SHOWN_AMBIGUOUS = 5
-_FEW = 1000  # names that are found one by one sooner than all names are listed
-
-
 class Vocabulary:
     """An immutable list of distinct names, with labels where there are any; the id of a name is its position."""
 
     def __init__(self, names: Sequence[str] | pl.Series) -> None:
         self.packed = _packed(names)
-        self.labels: Labels | None = None
+        self.labels: pl.DataFrame | None = (
+            None  # name, description and type, a row per id; null where not known
+        )
         column = names if isinstance(names, pl.Series) else pl.Series(names, dtype=pl.String)
         # Polars compares texts by their bytes, which is the order of code points.
         self.ascending = bool((column.slice(1) > column.head(max(len(column) - 1, 0))).all())
@@ -91,10 +92,10 @@ class Vocabulary:
             raise DataError(f"name '{name}' occurs twice (ids {first} and {second}): names must be distinct")
 
     @classmethod
-    def opened(cls, packed: Names, ascending: bool) -> "Vocabulary":
+    def opened(cls, packed: Names, ascending: bool, labels: pl.DataFrame | None = None) -> "Vocabulary":
         """A vocabulary of saved names, which were distinct when they were saved."""
         vocabulary = cls.__new__(cls)
-        vocabulary.packed, vocabulary.ascending, vocabulary.labels = packed, ascending, None
+        vocabulary.packed, vocabulary.ascending, vocabulary.labels = packed, ascending, labels
         return vocabulary
 
     @classmethod
@@ -102,16 +103,19 @@ class Vocabulary:
         """Make a vocabulary in which every id is its own name."""
         return cls(pl.int_range(count, eager=True).cast(pl.String))
 
-    def labelled(self, labels: Labels | None) -> "Vocabulary":
-        """The same names with labels."""
-        vocabulary = Vocabulary.opened(self.packed, self.ascending)
-        vocabulary.labels = labels
-        return vocabulary
+    def labelled(self, frame: pl.DataFrame) -> "Vocabulary":
+        """The same names with their labels, from a frame of all: id, name, description and type."""
+        names = pl.DataFrame({"id": self.names}, {"id": pl.String})
+        labels = names.join(_merged(frame), on="id", how="left", maintain_order="left").drop("id")
+        is_any = any(column.null_count() < len(column) for column in labels)
+        return Vocabulary.opened(self.packed, self.ascending, labels if is_any else None)
 
     def extended(self, new: Sequence[str]) -> "Vocabulary":
         """The same names with more after them."""
         vocabulary = Vocabulary([*self.names, *new])
-        return vocabulary.labelled(self.labels.extended(len(new)) if self.labels else None)
+        if self.labels is not None:
+            vocabulary.labels = pl.concat([self.labels, self.labels.clear(len(new))])
+        return vocabulary
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -199,20 +203,20 @@ class Vocabulary:
     @property
     def has_labels(self) -> bool:
         """Whether any id has a label."""
-        return self.labels is not None and self.labels.name.null_count() < len(self)
+        return self.labels is not None and self.labels["name"].null_count() < len(self)
 
     def label(self, id: int) -> str:
         """What to show for an id: its label, or its name where it has none."""
-        return (self.labels.name[id] if self.labels is not None else None) or self.name(id)
+        return (self.labels["name"][id] if self.labels is not None else None) or self.name(id)
 
     def describe(self, id: int) -> str | None:
         """Description of an id, where there is one."""
-        return self.labels.description[id] if self.labels is not None else None
+        return self.labels["description"][id] if self.labels is not None else None
 
     @property
     def types(self) -> pl.Series | None:
         """Type of each id, several joined by " | "; None where nothing has a type."""
-        types = self.labels.type if self.labels is not None else None
+        types = self.labels["type"] if self.labels is not None else None
         return None if types is None or types.null_count() == len(types) else types
 
     def of_type(self, type: str) -> np.ndarray:
@@ -229,7 +233,7 @@ class Vocabulary:
         return self.packed.find(name) if self.ascending else self._ids.get(name, -1)
 
     def _label_list(self) -> list[str | None]:
-        return self.labels.name.to_list() if self.labels is not None else []
+        return self.labels["name"].to_list() if self.labels is not None else []
 
     def _ambiguous_message(self, text: str, kind: str) -> str:
         folded = text.casefold()
@@ -239,6 +243,14 @@ class Vocabulary:
         return (
             f"'{text}' is the label of several: {', '.join(shown)}{more}; give the identifier of the {kind}"
         )
+
+
+def _merged(frame: pl.DataFrame) -> pl.DataFrame:
+    """One row an identifier: the first name and description that are not empty, and all types."""
+    texts = [pl.col(column).str.strip_chars().replace("", None) for column in ("name", "description", "type")]
+    types = pl.col("type").drop_nulls().unique(maintain_order=True).str.join(TYPES_APART).replace("", None)
+    rows = frame.select("id", *texts).group_by("id", maintain_order=True)
+    return rows.agg(pl.col("name", "description").drop_nulls().first(), types)
 
 
 def _unknown_type(type: str, types: pl.Series) -> UnknownName:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.labels import TYPES_APART
+from dpmpn.data.vocabulary import TYPES_APART
 from dpmpn.serve.bodies import Used
 from dpmpn.serve.names import EntitySearch
 

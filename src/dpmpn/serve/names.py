@@ -101,7 +101,7 @@ def _texts(graph: KnowledgeGraph) -> tuple[pl.Series, pl.Series]:
     entities = np.argsort(-_degrees(graph), kind="stable").astype(np.int32)
     columns = {"name": folded(pl.Series(list(graph.entities.packed), dtype=pl.String))}
     if graph.entities.labels is not None:
-        columns["label"] = folded(graph.entities.labels.name)
+        columns["label"] = folded(graph.entities.labels["name"])
     ordered = pl.DataFrame({kind: texts.gather(entities) for kind, texts in columns.items()})
     if "label" in columns:
         ordered = ordered.with_columns(label=pl.when(pl.col("label") != pl.col("name")).then("label"))
@@ -226,5 +226,5 @@ def _identifiers(names: Vocabulary, label: str) -> list[str]:
     """The first identifiers that have a label."""
     if names.labels is None:
         return []
-    has_it = names.labels.name.str.to_lowercase() == label.strip().lower()
+    has_it = names.labels["name"].str.to_lowercase() == label.strip().lower()
     return [names.name(id) for id in has_it.fill_null(False).arg_true().head(5).to_list()]
