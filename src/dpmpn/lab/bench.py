@@ -1,7 +1,7 @@
 """Measures speed and memory of training, evaluating and asking, in one run."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.optimiser import Adam
 
 _WARM_UP_BATCHES = 5
-_SINGLE_QUERIES = 200
+_WARM_UP_QUERIES, _SINGLE_QUERIES = 10, 200
 _MIN_BATCHES = 2
 
 
@@ -129,19 +129,13 @@ def _single_query(engine: Engine, dataset: Dataset) -> dict[str, float]:
     queries = dataset.queries("test" if len(dataset.test) else "train")
     queries = queries[np.random.default_rng(0).permutation(len(queries))[:_SINGLE_QUERIES]]
 
-    def ask(query: np.ndarray) -> None:
+    times = []
+    for query in (*queries[:_WARM_UP_QUERIES], *queries):
+        start = time.perf_counter()
         engine.trace(engine.asking_batch(query[:1], query[1:2]), engine.config.horizon)
-
-    for query in queries[:10]:
-        ask(query)
-    times = sorted(_timed(ask, query) for query in queries)
+        times.append(time.perf_counter() - start)
+    times = sorted(times[-len(queries) :])
     return {
         "single_query_p50_ms": 1e3 * times[len(times) // 2],
         "single_query_p95_ms": 1e3 * times[int(len(times) * 0.95)],
     }
-
-
-def _timed(work: Callable[[np.ndarray], None], query: np.ndarray) -> float:
-    start = time.perf_counter()
-    work(query)
-    return time.perf_counter() - start

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.errors import RunError
 from dpmpn.evaluate.metrics import TITLES
 from dpmpn.files import write_whole
-from dpmpn.wording import percentage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,12 +52,12 @@ def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def mean_std(fractions: Sequence[float]) -> str:
+def mean_std(fractions: Sequence[float], sign: str = "") -> str:
     """Mean (standard deviation) in percent, as in the paper: 48.2 (.5); the mean alone where there is one value."""
+    shown = f"{100 * mean(fractions):{sign}.1f}"
     if len(fractions) == 1:
-        return percentage(fractions[0])
-    spread = f"{100 * stdev(fractions):.1f}"
-    return f"{percentage(mean(fractions))} ({spread.removeprefix('0')})"
+        return shown
+    return f"{shown} ({f'{100 * stdev(fractions):.1f}'.removeprefix('0')})"
 
 
 def check_plotting() -> None:

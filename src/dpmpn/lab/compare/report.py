@@ -39,11 +39,12 @@ def validation_seconds(budget_seconds: float) -> list[float]:
 def write_report(out: Path, conditions: dict[str, Any], models: list[dict[str, Any]]) -> dict[str, Any]:
     """Write compare.json, .csv, .md, .svg and .png; what the first holds."""
     published = _published(conditions["dataset"])
+    once = ("format", "version", "conditions")  # which a model's own file has, too
     report = {
         "format": _FORMAT,
         "version": _VERSION,
         "conditions": conditions,
-        "models": [_without_conditions(model) for model in models],
+        "models": [{key: model[key] for key in model if key not in once} for model in models],
         "published": [row.as_dict() for row in published],
     }
     write_json(out / f"{NAME}.json", report)
@@ -153,11 +154,6 @@ def _published(dataset: str) -> list[PublishedRow]:
         for row in published_rows(dataset)
         if "".join(filter(str.isalnum, row.system.lower())) in _WITHOUT_LIBRARY
     ]
-
-
-def _without_conditions(model: dict[str, Any]) -> dict[str, Any]:
-    """A model's file without what the report says once."""
-    return {key: value for key, value in model.items() if key not in ("format", "version", "conditions")}
 
 
 def draw_curves(conditions: dict[str, Any], models: list[dict[str, Any]], stem: Path) -> None:

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 from dpmpn.config import AskingConfig, Config, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.lab.figures import mean_std, table
-from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, length_note, row_of, run_label, seeds_note
+from dpmpn.lab.reproduce.exhibit import Exhibit, Piece, length_note, row_of, run_label, seeds_note, value_of
 from dpmpn.lab.reproduce.strong import model_label
 from dpmpn.lab.reproduce.workshop import (
     BOTH_DATASETS,
@@ -167,24 +167,27 @@ class Ablation(Exhibit):
 
     def rows(self, request: Request, results: Sequence[Result]) -> list[dict[str, Any]]:
         """A row for each run, with what it differs by from the whole model of its seed."""
-        whole = {result["seed"]: _mrr(result) for result in results if result["change"] == WHOLE}
-        return [
-            row_of(
-                {
-                    **result,
-                    "settings": _settings_shown(result["settings"]),
-                    "difference": _mrr(result) - whole[result["seed"]],
-                },
-                self.fields,
-            )
-            for result in results
-        ]
+        whole = {result["seed"]: value_of(result, "mrr") for result in results if result["change"] == WHOLE}
+        rows = []
+        for result in results:
+            changed = ((key, "none" if value is None else value) for key, value in result["settings"].items())
+            settings = ", ".join(f"{key} = {value}" for key, value in changed)
+            difference = value_of(result, "mrr") - whole[result["seed"]]
+            rows.append(row_of({**result, "settings": settings, "difference": difference}, self.fields))
+        return rows
 
     def text(self, request: Request, results: Sequence[Result]) -> list[str]:
         """A line for each change, and how far apart runs are that differ by nothing but the seed."""
         rows = self.rows(request, results)
         columns = [
-            *("change", "settings", "MRR", "less the whole", "CPU minutes", "queries/s", "parameters", "why")
+            "change",
+            "settings",
+            "MRR",
+            "less the whole",
+            "CPU minutes",
+            "queries/s",
+            "parameters",
+            "why",
         ]
         lines = [
             _change_cells(change, [row for row in rows if row["change"] == change.name])
@@ -209,11 +212,9 @@ def _piece(request: Request, dataset: Dataset, seed: int, change: Change) -> Pie
     changed = with_overrides(own, settings)
     trained = changed if change.is_trained else own
     n_asked = min(2 * _ASKED, len(dataset.queries("valid")))
-    seconds = (
-        planned_seconds(request, dataset, trained, n_asked)
-        if change.is_trained
-        else training_seconds(request, dataset.name, 0, n_asked)
-    )
+    seconds = training_seconds(request, dataset.name, 0, n_asked)
+    if change.is_trained:
+        seconds = planned_seconds(request, dataset, trained, n_asked)
     name = f"{dataset.name.lower()}-{change.name}-seed{seed}-valid"
     return Piece(name, seconds, partial(_train_and_ask, dataset, trained, changed, settings, change))
 
@@ -245,34 +246,18 @@ def _run_of(dataset: Dataset, seed: int, change: Change) -> str:
     return run_label(dataset, seed, change.name)
 
 
-def _mrr(result: Result) -> float:
-    return float(result["scores"]["both"]["realistic"]["mrr"])
-
-
-def _settings_shown(settings: dict[str, Any]) -> str:
-    return ", ".join(f"{key} = {'none' if value is None else value}" for key, value in settings.items())
-
-
 def _change_cells(change: Change, rows: Sequence[dict[str, Any]]) -> list[str]:
     name = f"**{WHOLE}**" if change.name == WHOLE else change.name
     return [
         name,
         rows[0]["settings"] or "-",
         mean_std([row["mrr"] for row in rows]),
-        "-" if change.name == WHOLE else _points([row["difference"] for row in rows]),
+        "-" if change.name == WHOLE else mean_std([row["difference"] for row in rows], sign="+"),
         f"{mean(row['cpu_seconds'] for row in rows) / 60:.1f}",
         f"{mean(row['queries_per_s'] for row in rows):,.0f}",
         f"{rows[0]['parameters']:,}",
         change.reason,
     ]
-
-
-def _points(differences: Sequence[float]) -> str:
-    """A mean difference of seeds in points with its sign, and its standard deviation where there are several."""
-    shown = f"{100 * mean(differences):+.1f}"
-    if len(differences) == 1:
-        return shown
-    return f"{shown} ({f'{100 * stdev(differences):.1f}'.removeprefix('0')})"
 
 
 def _spread_note(scores: Sequence[float]) -> str:

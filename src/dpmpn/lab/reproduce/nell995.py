@@ -27,18 +27,15 @@ if TYPE_CHECKING:
     from dpmpn.train.run_folder import RunFolder
 
 TASKS = (
-    "athleteplaysforteam",
-    "athleteplaysinleague",
-    "athletehomestadium",
-    "athleteplayssport",
-    "teamplayssport",
-    "organizationheadquarteredincity",
-    "worksfor",
-    "personborninlocation",
-    "personleadsorganization",
-    "organizationhiredperson",
-    "agentbelongstoorganization",
-    "teamplaysinleague",
+    *(
+        "athleteplaysforteam",
+        "athleteplaysinleague",
+        "athletehomestadium",
+        "athleteplayssport",
+        "teamplayssport",
+    ),
+    *("organizationheadquarteredincity", "worksfor", "personborninlocation", "personleadsorganization"),
+    *("organizationhiredperson", "agentbelongstoorganization", "teamplaysinleague"),
 )
 """In the order of the paper's table."""
 QUICK_TASKS = ("in_region", "official_language")
@@ -148,9 +145,8 @@ class Nell995(TaskExhibit):
     claim = (
         "DPMPN is the best of the systems compared on five of the tasks and close to the best on the others."
     )
-    n_questions = (
-        2 * TEST_FACTS
-    )  # for the filtered rank of the answers of each test head, and for its candidates
+    # For the filtered rank of the answers of each test head, and for its candidates.
+    n_questions = 2 * TEST_FACTS
     seed_by_seed = True
     fields = ("queries", "epochs", "training_seconds", "cpu_seconds")
 
@@ -161,19 +157,15 @@ class Nell995(TaskExhibit):
 
     def rows(self, request: Request, results: Sequence[Result]) -> list[dict[str, Any]]:
         """Both averages with ties placed in every way."""
-        return [
-            {
-                "task": result["task"],
-                "seed": result["seed"],
-                **{
-                    average + ("" if ties == TIES[0] else f"_{ties}"): _map(result, ties)[average]
-                    for ties in TIES
-                    for average in MAP_TITLES
-                },
-                **row_of(result, self.fields),
+        rows = []
+        for result in results:
+            averages = {
+                average + ("" if ties == TIES[0] else f"_{ties}"): _map(result, ties)[average]
+                for ties in TIES
+                for average in MAP_TITLES
             }
-            for result in results
-        ]
+            rows.append({**row_of(result, ("task", "seed")), **averages, **row_of(result, self.fields)})
+        return rows
 
     def text(self, request: Request, results: Sequence[Result]) -> list[str]:
         """Ours beside what was published, task by task."""
@@ -181,28 +173,20 @@ class Nell995(TaskExhibit):
         published = {
             system: maps for system, maps in published_map().items() if any(task in maps for task in by_task)
         }
-        columns = ["task", "ours", "ours, over heads", *(_heading(system) for system in published)]
+        systems = [system + ", the paper" * (system == _PAPER) for system in published]
         lines = [
-            [task, *(_map_cell(found, average) for average in MAP_TITLES)]
+            [task, *(mean_std([_map(result)[average] for result in found]) for average in MAP_TITLES)]
             + [maps.get(task, "-") for maps in published.values()]
             for task, found in by_task.items()
         ]
         return [
-            table(columns, lines),
+            table(["task", "ours", "ours, over heads", *systems], lines),
             *([_shortfall_note(by_task, published[_PAPER])] if _PAPER in published else []),
             "Mean average precision in percent over the candidates that come with each task. A head counts once for "
             "each of its test facts, as in the paper; over heads it counts once, as in older papers. "
             f"{_ties_note(results)} {tasks_note(request, results)} {seeds_note(request)}",
             *([_SOURCES] if published else []),
         ]
-
-
-def _heading(system: str) -> str:
-    return f"{system}, the paper" if system == _PAPER else system
-
-
-def _map_cell(found: Sequence[Result], average: str) -> str:
-    return mean_std([_map(result)[average] for result in found])
 
 
 def _map(result: Result, ties: str = "realistic") -> dict[str, float]:

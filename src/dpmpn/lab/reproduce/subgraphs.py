@@ -17,7 +17,6 @@ from dpmpn.lab.reproduce.workshop import Request, Result, Workshop, training_rec
 from dpmpn.wording import counted, percentage, probability_shown
 
 if TYPE_CHECKING:
-    from dpmpn.ask.results import QueryResult
     from dpmpn.data.graph import KnowledgeGraph
     from dpmpn.explain.explanation import Subgraph
     from dpmpn.render.formats import Explanation
@@ -110,7 +109,7 @@ class Subgraphs(TaskExhibit):
             "query": [head, relation, tail],
             "probability": explanation.answer.probability if reached else 0.0,
             "rank": explanation.answer.rank if reached else None,
-            "first_answer": _first_answer(asked),
+            "first_answer": asked.graph.entities.name(int(asked.reached.entities[0])),
             "drawn_answer": explanation.answer.answer,
             "files": [f"{folder}/{name}" for name in files],
             "sizes": {
@@ -156,10 +155,6 @@ def _first_test_query(dataset: Dataset) -> Edge:
     head, relation, tail = dataset.test[0].tolist()
     names = dataset.graph.entities
     return names.name(head), dataset.graph.relation_names.name(relation), names.name(tail)
-
-
-def _first_answer(asked: "QueryResult") -> str:
-    return asked.graph.entities.name(int(asked.reached.entities[0]))
 
 
 def _saved(explanation: "Explanation", workshop: Workshop, folder: str) -> list[str]:

@@ -2,10 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from functools import partial
 from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from dpmpn.train.run_folder import RunFolder
 
 
-@dataclass(frozen=True)
-class Varied:
+class Varied(NamedTuple):
     """A setting, and the values it is given."""
 
     key: str
@@ -57,8 +56,7 @@ class Varied:
     quick_values: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Variation:
+class Variation(NamedTuple):
     """The standard settings with one of them changed, or with none."""
 
     name: str
@@ -145,8 +143,8 @@ def draw_setting(axes: "Axes", key: str, values: Sequence[int], standard: int | 
     axes.set_xticks(list(values), [str(value) for value in values])
     axes.minorticks_off()
     if standard is not None:
-        looks: Any = {"color": COLOURS[-1], "linewidth": 1, "linestyle": (0, (4, 3)), "zorder": 0}
-        axes.axvline(standard, label="standard setting", **looks)
+        looks: Any = {"linewidth": 1, "linestyle": (0, (4, 3)), "zorder": 0}
+        axes.axvline(standard, label="standard setting", color=COLOURS[-1], **looks)
     axes.set_title(f"({letter})", loc="left")
 
 
@@ -157,9 +155,9 @@ class Varying(Exhibit):
     keys = KEYS  # of the settings that are varied
     measured: tuple[str, ...] = ()  # of the data, after the settings
 
-    @abstractmethod
     def seconds(self, request: Request, dataset: Dataset, standard: Config) -> float:
-        """About what a piece takes on two cores."""
+        """About what a piece takes on two cores: a training and all test questions."""
+        return piece_seconds(request, dataset, standard, len(dataset.queries("test")))
 
     @abstractmethod
     def measure(self, label: str, dataset: Dataset, config: Config, workshop: Workshop) -> Result:
@@ -214,10 +212,6 @@ class Horizons(Varying):
         *(*METRICS, "coverage", "visited_nodes", "queries", "training_seconds", "cpu_seconds"),
         "queries_per_s",
     )
-
-    def seconds(self, request: Request, dataset: Dataset, standard: Config) -> float:
-        """A training and all test questions."""
-        return piece_seconds(request, dataset, standard, len(dataset.queries("test")))
 
     def measure(self, label: str, dataset: Dataset, config: Config, workshop: Workshop) -> Result:
         """Train, ask and trace."""
