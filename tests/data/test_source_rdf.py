@@ -32,9 +32,9 @@ e:ada e:knows [ e:knows e:charles ] .
 """
 
 
-def read(path, content, format, scope="", **options):
+def read(path, content, format, **options):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    source = RdfSource(path, ReadOptions(**options), format, scope)
+    source = RdfSource(path, ReadOptions(**options), format)
     return source, facts(source)
 
 

@@ -78,6 +78,7 @@ class ReadOptions:
     query: str | None = None  # of a SPARQL endpoint or a database
     literals: Literal["drop", "keep"] = "drop"
     on_error: Literal["stop", "skip"] = "stop"  # what to do with a line that cannot be read
+    scope: str = ""  # names the blank nodes of an RDF file apart from those of files with another one
 
 
 @dataclass

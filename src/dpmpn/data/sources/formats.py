@@ -5,6 +5,8 @@ A new format is a module in this folder whose class is a `Source`, and a line in
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -27,32 +29,24 @@ class Format(NamedTuple):
     """A format of files."""
 
     name: str  # what --format is, and how names of such files end
-    open: Callable[[Path, ReadOptions, str], Source]  # of a path, with a scope (see `open_sources`)
+    open: Callable[[Path, ReadOptions], Source]
     aliases: tuple[str, ...] = ()  # other names and endings
     is_table: bool = False  # recognised by its first bytes, and packed in itself
 
 
-def _of(source: Callable[[Path, ReadOptions], Source]) -> Callable[[Path, ReadOptions, str], Source]:
-    return lambda path, options, scope: source(path, options)
-
-
-def _rdf(format: str) -> Callable[[Path, ReadOptions, str], Source]:
-    return lambda path, options, scope: RdfSource(path, options, format, scope)
-
-
 _FORMATS = (
-    Format("tsv", _of(SeparatedSource), ("tab",)),
-    Format("txt", _of(SeparatedSource)),
-    Format("csv", _of(SeparatedSource)),
-    Format("jsonl", _of(JsonLinesSource), ("ndjson", "json")),
-    Format("parquet", _of(ParquetSource), is_table=True),
-    Format("arrow", _of(ParquetSource), ("feather",), is_table=True),
-    Format("nt", _rdf("nt")),
-    Format("nq", _rdf("nq")),
-    Format("ttl", _rdf("ttl")),
-    Format("trig", _rdf("trig")),
-    Format("rdfxml", _rdf("rdfxml"), ("rdf", "xml", "owl")),
-    Format("jsonld", _rdf("jsonld")),
+    Format("tsv", SeparatedSource, ("tab",)),
+    Format("txt", SeparatedSource),
+    Format("csv", SeparatedSource),
+    Format("jsonl", JsonLinesSource, ("ndjson", "json")),
+    Format("parquet", ParquetSource, is_table=True),
+    Format("arrow", ParquetSource, ("feather",), is_table=True),
+    Format("nt", partial(RdfSource, format="nt")),
+    Format("nq", partial(RdfSource, format="nq")),
+    Format("ttl", partial(RdfSource, format="ttl")),
+    Format("trig", partial(RdfSource, format="trig")),
+    Format("rdfxml", partial(RdfSource, format="rdfxml"), ("rdf", "xml", "owl")),
+    Format("jsonld", partial(RdfSource, format="jsonld")),
 )
 FORMATS = {name: format for format in _FORMATS for name in (format.name, *format.aliases)}
 """Formats by their names, which are suffixes, too."""
@@ -82,14 +76,12 @@ def facts_of(given: Any, options: ReadOptions | None = None) -> pl.DataFrame:
 
 def open_sources(sources: Sequence[str], options: ReadOptions) -> list[Source]:
     """The sources that some paths or addresses stand for; of several RDF files each has its own blank nodes."""
-    several = len(sources) > 1
-    return [
-        open_source(source, options, str(number) if several else "")
-        for number, source in enumerate(sources, 1)
-    ]
+    if len(sources) == 1:
+        return [open_source(sources[0], options)]
+    return [open_source(each, replace(options, scope=str(number))) for number, each in enumerate(sources, 1)]
 
 
-def open_source(source: str, options: ReadOptions, scope: str = "") -> Source:
+def open_source(source: str, options: ReadOptions) -> Source:
     """The source a path or an address stands for; nothing but its first bytes is read yet."""
     if url := _URL.match(source):
         return _open_url(source, url[1].lower(), options)
@@ -99,7 +91,7 @@ def open_source(source: str, options: ReadOptions, scope: str = "") -> Source:
         raise DataError(
             f"{source}: is a file and takes no --query; give the address of an endpoint or a database"
         )
-    return _find_format(path, options).open(path, options, scope)
+    return _find_format(path, options).open(path, options)
 
 
 def split_files(folder: Path) -> dict[str, list[str]]:

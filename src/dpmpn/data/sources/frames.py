@@ -19,7 +19,7 @@ from dpmpn.data.sources.columns import (
     refuse_rows,
     texts_of_values,
 )
-from dpmpn.data.sources.rdf import Statements
+from dpmpn.data.sources.rdf import Statements, StatementSource
 from dpmpn.errors import DataError
 
 _BATCH = 100_000  # rows
@@ -230,7 +230,7 @@ class NetworkxSource(RowSource):
                 )
 
 
-class RdflibSource(Source):
+class RdflibSource(StatementSource):
     """Statements of an rdflib graph or dataset, read like those of an RDF file."""
 
     def __init__(self, graph: Any, options: ReadOptions) -> None:
@@ -252,10 +252,6 @@ class RdflibSource(Source):
     def position(self) -> tuple[int, int | None]:
         """Statements read, and how many there are."""
         return self.account.read, len(self._graph)
-
-    def labels(self) -> pl.DataFrame:
-        """Names, descriptions and types among the statements."""
-        return self._statements.labels()
 
 
 def _shown(value: Any) -> str | None:

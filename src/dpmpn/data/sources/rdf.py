@@ -30,6 +30,7 @@ from dpmpn.data.sources.base import (
     FileSource,
     Problem,
     ReadOptions,
+    Source,
     encoding_problem,
     refuse_binary,
     short,
@@ -81,8 +82,8 @@ _BATCH = 150_000  # statements
 class Statements:
     """Turns statements into facts, batch after batch, and keeps the labels and types met."""
 
-    def __init__(self, account: Account, options: ReadOptions, scope: str = "") -> None:
-        self.scope, self.in_named_graphs = scope, 0
+    def __init__(self, account: Account, options: ReadOptions) -> None:
+        self.scope, self.in_named_graphs = options.scope, 0
         self._account, self._keep_literals = account, options.literals == "keep"
         self._anonymous: dict[str, str] = {}
         self._texts: list[pl.DataFrame] = []
@@ -222,19 +223,26 @@ def pyoxigraph() -> ModuleType:
     return pyoxigraph
 
 
-class RdfSource(FileSource):
-    """Facts of an RDF file; statements in named graphs count like all others.
+class StatementSource(Source):
+    """Facts that are statements of RDF, which name and describe their terms, too."""
 
-    With a `scope`, blank nodes are named apart from those of files read with another one.
-    """
+    _statements: Statements
 
-    def __init__(self, path: str | Path, options: ReadOptions, format: str, scope: str = "") -> None:
+    def labels(self) -> pl.DataFrame:
+        """Names, descriptions and types among the statements."""
+        return self._statements.labels()
+
+
+class RdfSource(StatementSource, FileSource):
+    """Facts of an RDF file; statements in named graphs count like all others."""
+
+    def __init__(self, path: str | Path, options: ReadOptions, format: str) -> None:
         if options.time_column is not None:
             raise DataError(f"{path}: RDF has no time column '{options.time_column}'; read it without one")
         super().__init__(path, options)
         self._format = getattr(pyoxigraph().RdfFormat, FORMATS[format])
         self._by_line = format in ("nt", "nq")
-        self._statements = Statements(self.account, options, scope)
+        self._statements = Statements(self.account, options)
 
     @property
     def in_named_graphs(self) -> int:
@@ -246,10 +254,6 @@ class RdfSource(FileSource):
             self._stream = file
             parts = self._line_parts(file) if self._by_line else self._document_parts(file)
             yield from map(self._statements.facts, parts)
-
-    def labels(self) -> pl.DataFrame:
-        """Names, descriptions and types the file gives its terms."""
-        return self._statements.labels()
 
     def _document_parts(self, file: Unpacked) -> Iterator[bytes]:
         """The document as canonical N-Quads; after an error nothing can be told about the rest."""

@@ -13,9 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from dpmpn.data.sources.base import TIME, Account, ReadOptions, Source, short
+from dpmpn.data.sources.base import TIME, Account, ReadOptions, short
 from dpmpn.data.sources.columns import find_columns, output_names, refuse_rows
-from dpmpn.data.sources.rdf import Statements, pyoxigraph
+from dpmpn.data.sources.rdf import Statements, StatementSource, pyoxigraph
 from dpmpn.data.web import open_web, split_password, web_request
 from dpmpn.errors import DataError
 
@@ -41,7 +41,7 @@ _LONGEST_ADDRESS = 2000  # characters; longer queries are posted
 _SELECTED, _CONSTRUCTED = "application/sparql-results+json", "application/n-triples, text/turtle;q=0.9"
 
 
-class SparqlSource(Source):
+class SparqlSource(StatementSource):
     """Facts a query selects or constructs.
 
     A query without LIMIT is asked for page by page, ordered by its variables where it has no order of its own, until
@@ -88,10 +88,6 @@ class SparqlSource(Source):
     def position(self) -> tuple[int, int | None]:
         """Rows asked for so far; how many there are is not known."""
         return self._rows, None
-
-    def labels(self) -> pl.DataFrame:
-        """Names, descriptions and types among the statements."""
-        return self._statements.labels()
 
     def _check_page(self, count: int, before: bytes) -> None:
         """Refuse an answer that is no page, or the page there was before: there would be no end of them."""
