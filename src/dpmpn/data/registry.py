@@ -220,19 +220,19 @@ def fetch_dataset(
         # Looked for before anything is written: the folder may be read-only.
         files = _files_there(entry, listed, folder)
         if is_new := files is None:
-            base, authorization = _base(entry, listed, mirror or os.environ.get(MIRROR_VARIABLE))
+            remote = _remote(entry, listed, mirror or os.environ.get(MIRROR_VARIABLE))
             with _lock(entry, folder):
                 files = _files_there(entry, listed, folder)  # another process may have just ended
                 if is_new := files is None:
                     report = progress or (lambda done, total: None)
-                    files = _assemble(base, authorization, listed, folder, report)
+                    files = _assemble(remote, listed, folder, report)
     except OSError as error:
         raise DataError(_cannot_write(folder, error)) from error
     return Fetched(entry.name, folder, is_new, sum(file.bytes for file in files or ()), listed.licence)
 
 
-def _base(entry: Entry, listed: Listing, mirror: str | None) -> tuple[str, str | None]:
-    """Address below which the files lie, and the header with a mirror's user and password."""
+def _remote(entry: Entry, listed: Listing, mirror: str | None) -> Callable[[ListedFile], Remote]:
+    """Where a file lies, and what it must be; with the header of a mirror's user and password."""
     if not listed.files or (mirror is None and listed.base is None):
         names = ", ".join(file.name for file in listed.files) or "train.txt, valid.txt and test.txt"
         from_mirror = "give --mirror, or " if listed.files else ""
@@ -241,7 +241,7 @@ def _base(entry: Entry, listed: Listing, mirror: str | None) -> tuple[str, str |
             f"'{entry.location}' below ${ROOT_VARIABLE}"
         )
     if mirror is None:
-        return str(listed.base), None
+        return lambda file: Remote(f"{listed.base}{quote(file.name)}", file.bytes, file.sha256)
     try:
         if "?" in mirror or "#" in mirror:  # of a password that is not quoted, perhaps
             raise ValueError
@@ -251,7 +251,8 @@ def _base(entry: Entry, listed: Listing, mirror: str | None) -> tuple[str, str |
         raise DataError(
             f"the mirror '{shown}' is not a web address such as https://host/folder; check --mirror"
         ) from error
-    return f"{address.rstrip('/')}/{quote(entry.location)}/", authorization
+    base = f"{address.rstrip('/')}/{quote(entry.location)}/"
+    return lambda file: Remote(base + quote(file.name), file.bytes, file.sha256, authorization)
 
 
 @contextmanager
@@ -287,7 +288,7 @@ def _files_there(entry: Entry, listed: Listing, folder: Path) -> list[ListedFile
 
 
 def _assemble(
-    base: str, authorization: str | None, listed: Listing, folder: Path, progress: Progress
+    remote: Callable[[ListedFile], Remote], listed: Listing, folder: Path, progress: Progress
 ) -> list[ListedFile]:
     """Download what is missing beside the folder, then give it the folder's name."""
     partial = folder.with_name(folder.name + TEMPORARY_SUFFIX)
@@ -296,8 +297,7 @@ def _assemble(
     _check_space(partial, sum(file.bytes for file in files))
     for position, file in enumerate(files):
         done, total = (sum(f.bytes for f in some) for some in (files[:position], files))
-        kept = _kept(file, partial)
-        files[position] = kept or _get(base, authorization, file, partial, done, total, progress)
+        files[position] = _kept(file, partial) or _get(remote, file, partial, done, total, progress)
     names = {file.name for file in files}
     for path in partial.iterdir():
         if path.name not in names:  # the beginning of a file that came gzipped in the end
@@ -309,8 +309,7 @@ def _assemble(
 
 
 def _get(
-    base: str,
-    authorization: str | None,
+    remote: Callable[[ListedFile], Remote],
     file: ListedFile,
     folder: Path,
     done: int,
@@ -318,14 +317,13 @@ def _get(
     progress: Progress,
 ) -> ListedFile:
     """Download a file, or the same one gzipped where only that is there."""
-    remote = Remote(base + quote(file.name), file.bytes, file.sha256, authorization)
     try:
-        download(remote, folder / file.name, lambda position: progress(done + position, total))
+        download(remote(file), folder / file.name, lambda position: progress(done + position, total))
     except NotThere:
         if file.packed is None:
             raise
         total += file.packed.bytes - file.bytes
-        return _get(base, authorization, file.packed, folder, done, total, progress)
+        return _get(remote, file.packed, folder, done, total, progress)
     return file
 
 
