@@ -95,7 +95,7 @@ def command(
     """
     output = Output(json)
     from dpmpn.ask.tables import check_out
-    from dpmpn.complete.calibration import check_plot, save_plot
+    from dpmpn.complete.calibration import check_plot
     from dpmpn.complete.completer import checked_request, complete
     from dpmpn.complete.measure import SAMPLE, calibration_of
     from dpmpn.complete.questions import Asking
@@ -115,10 +115,7 @@ def command(
         )
     _say_calibration(output, calibration)
     if reliability is not None:
-        if calibration is None:
-            raise DataError("--reliability needs validation facts, and this run has none; leave it out")
-        save_plot(calibration, reliability, reasoner.dataset.name)
-        output.say(f"reliability drawn in {reliability}")
+        _draw(output, calibration, reliability, reasoner.dataset.name)
     with Meter(output, "asked") as meter:
         facts = complete(
             reasoner,
@@ -148,6 +145,15 @@ def _say_calibration(output: Output, calibration: "Calibration | None") -> None:
         f"{calibration.facts:,} validation facts; calibration error of first answers: "
         f"attention {before:.1f} %, calibrated {after:.1f} %"
     )
+
+
+def _draw(output: Output, calibration: "Calibration | None", path: Path, title: str) -> None:
+    from dpmpn.complete.calibration import save_plot
+
+    if calibration is None:
+        raise DataError("--reliability needs validation facts, and this run has none; leave it out")
+    save_plot(calibration, path, title)
+    output.say(f"reliability drawn in {path}")
 
 
 def _plain(calibration: "Calibration | None") -> dict[str, Any] | None:

@@ -25,47 +25,55 @@ _PRINTED = [
 ]
 
 
+Answer = Annotated[
+    str | None, typer.Argument(metavar="ANSWER", help="the answer to explain; the first one if left out")
+]
+Others = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--why-not", metavar="ENTITY", help="say where this one lost its attention; may be repeated"
+    ),
+]
+Inverse = Annotated[
+    bool, typer.Option("--inverse", help="ask <?, RELATION, HEAD> instead of <HEAD, RELATION, ?>")
+]
+Labels = Annotated[
+    Path | None,
+    typer.Option("--labels", metavar="FILE", help="what identifiers are called, as in `dpmpn import`"),
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="write files to this folder, in the place of those of an earlier explanation",
+    ),
+]
+Formats = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="LIST",
+        help=f"of {listed(list(FORMATS))}, with commas between; text, or with --out all of them. "
+        f"Without --out one of {listed(_PRINTED)} is printed",
+    ),
+]
+
+
 @with_settings("asking", "run")
 def command(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="folder of a trained run")],
     head: Annotated[str, typer.Argument(metavar="HEAD", help="the entity the question is about")],
     relation: Annotated[str, typer.Argument(metavar="RELATION", help="the relation that is asked")],
-    answer: Annotated[
-        str | None, typer.Argument(metavar="ANSWER", help="the answer to explain; the first one if left out")
-    ] = None,
-    why_not: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--why-not", metavar="ENTITY", help="say where this one lost its attention; may be repeated"
-        ),
-    ] = None,
-    inverse: Annotated[
-        bool, typer.Option("--inverse", help="ask <?, RELATION, HEAD> instead of <HEAD, RELATION, ?>")
-    ] = False,
+    answer: Answer = None,
+    why_not: Others = None,
+    inverse: Inverse = False,
     on: OtherGraph = None,
     add: Added = None,
     remove: Removed = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option("--labels", metavar="FILE", help="what identifiers are called, as in `dpmpn import`"),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="write files to this folder, in the place of those of an earlier explanation",
-        ),
-    ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="LIST",
-            help=f"of {listed(list(FORMATS))}, with commas between; text, or with --out all of them. "
-            f"Without --out one of {listed(_PRINTED)} is printed",
-        ),
-    ] = None,
+    labels: Labels = None,
+    out: Folder = None,
+    format: Formats = None,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
