@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpmpn.lab.figures import COLOURS, MARKERS, new_figure, table
-from dpmpn.lab.reproduce.exhibit import grouped, legend_below
+from dpmpn.lab.reproduce.exhibit import grouped, legend_below, row_of
 from dpmpn.lab.reproduce.nell995 import TEST_FACTS, TaskExhibit, facts_counted, task_run, tasks_note
 from dpmpn.lab.reproduce.workshop import Request, Result, Workshop, training_record
 from dpmpn.wording import counted, percentage
@@ -108,15 +108,13 @@ class AttentionFlow(TaskExhibit):
 
     def rows(self, request: Request, results: Sequence[Result]) -> list[dict[str, Any]]:
         """A row for each step."""
-        return [
-            {
-                **{name: result[name] for name in ("task", "seed", "queries")},
-                "step": step,
-                **dict(zip(MEASURES, values, strict=True)),
-            }
-            for result in results
-            for step, values in enumerate(zip(*(result[measure] for measure in MEASURES), strict=True))
-        ]
+        rows = []
+        for result in results:
+            shared = row_of(result, ("task", "seed", "queries"))
+            steps = zip(*(result[measure] for measure in MEASURES), strict=True)
+            for step, values in enumerate(steps):
+                rows.append({**shared, "step": step, **dict(zip(MEASURES, values, strict=True))})
+        return rows
 
     def text(self, request: Request, results: Sequence[Result]) -> list[str]:
         """Tables of all measures, and what the entropy does."""
@@ -166,18 +164,14 @@ def _means(results: Sequence[Result]) -> Means:
 
 
 def _entropy_table(means: Means, n_questions: Mapping[str, int]) -> str:
-    return "Mean entropy of the attention:\n\n" + table(
-        ["task", "questions", *_step_titles(means), "from step to step"],
-        (
-            [
-                task,
-                f"{n_questions[task]:,}",
-                *(f"{value:.2f}" for value in found[_ENTROPY]),
-                pattern(found[_ENTROPY]),
-            ]
-            for task, found in means.items()
-        ),
-    )
+    lines = []
+    for task, found in means.items():
+        entropy = found[_ENTROPY]
+        lines.append(
+            [task, f"{n_questions[task]:,}", *(f"{value:.2f}" for value in entropy), pattern(entropy)]
+        )
+    columns = ["task", "questions", *_step_titles(means), "from step to step"]
+    return "Mean entropy of the attention:\n\n" + table(columns, lines)
 
 
 def _share_table(means: Means, count: int) -> str:

@@ -138,11 +138,7 @@ def horizons(config: Config) -> dict[str, Horizon]:
 
 def increment_bound(horizon: Horizon, d: int | None = None) -> int | None:
     """The most nodes a step may add; with `d`, where no node attended from has more neighbours. None: no bound."""
-    n1, n2, n3 = (
-        horizon.max_attending_from_per_step,
-        horizon.max_sampling_per_node,
-        horizon.max_attending_to_per_step,
-    )
+    n1, n2, n3 = (int(getattr(horizon, name)) for name in LIMITS)
     if horizon.strategy == "boundary":
         return None
     if horizon.strategy == "nodes":
@@ -299,15 +295,8 @@ def _against_increments(horizon: Horizon, added: np.ndarray, degrees: np.ndarray
     found = []
     for d in _degrees(degrees)[1:]:  # d = 1 leaves no room for the only neighbour of a head
         p, bound = float((degrees <= d).mean()), increment_bound(horizon, d)
-        found.append(
-            {
-                "d": d,
-                "p": p,
-                "bound": bound,
-                "probability": p**horizon.max_attending_from_per_step,
-                "within": float((added <= bound).mean()),
-            }
-        )
+        promised, kept = p**horizon.max_attending_from_per_step, float((added <= bound).mean())
+        found.append({"d": d, "p": p, "bound": bound, "probability": promised, "within": kept})
     return found
 
 

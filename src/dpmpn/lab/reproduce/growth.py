@@ -58,7 +58,8 @@ class Growth(Exhibit):
 
     def rows(self, request: Request, results: Sequence[Result]) -> list[dict[str, Any]]:
         """Sizes and bounds of full expansion, then of each strategy."""
-        return [*_expansion_rows(_expansion(results)), *_strategy_rows(results)]
+        found = [*_expansion_rows(_expansion(results)), *_strategy_rows(results)]
+        return [{column: row.get(column) for column in self.fields} for row in found]
 
     def text(self, request: Request, results: Sequence[Result]) -> list[str]:
         """Strategies, full expansion and what a step adds, each with a table and sentences."""
@@ -104,15 +105,11 @@ def broken(cases: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [case for case in cases if case["within"] < case["probability"] - _ROUNDING]
 
 
-def _blank_row(**values: Any) -> dict[str, Any]:
-    return {column: values.get(column) for column in Growth.fields}
-
-
 def _expansion_rows(expansion: Result) -> list[dict[str, Any]]:
     rows = _size_rows(expansion["sizes"], part="full expansion")
     rows[-1]["coverage"] = expansion["coverage"]
     for bound in expansion["bounds"]:
-        rows += [_blank_row(part="proposition", d=bound["d"], **step) for step in bound["steps"]]
+        rows += [{"part": "proposition", "d": bound["d"], **step} for step in bound["steps"]]
     return rows
 
 
@@ -128,18 +125,14 @@ def _strategy_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
             sizes = _size_rows(grown["sizes"], part="subgraphs", **shared)
             sizes[-1] |= {"bound": grown["bound"], "coverage": grown["coverage"]}
             rows += sizes
-            rows += [
-                _blank_row(part="nodes added by a step", **shared, **case) for case in grown["by_degree"]
-            ]
+            rows += [{"part": "nodes added by a step", **shared, **case} for case in grown["by_degree"]]
     return rows
 
 
 def _size_rows(sizes: dict[str, list[float]], **shared: Any) -> list[dict[str, Any]]:
-    columns = zip(*(sizes[name] for name in ("mean", "p95", "max")), strict=True)
-    return [
-        _blank_row(**shared, step=step, mean=average, p95=p95, max=largest)
-        for step, (average, p95, largest) in enumerate(columns)
-    ]
+    names = ("mean", "p95", "max")
+    values = zip(*(sizes[name] for name in names), strict=True)
+    return [{**shared, "step": at, **dict(zip(names, each, strict=True))} for at, each in enumerate(values)]
 
 
 def _strategy_table(expansion: Result, grown: Grown) -> str:

@@ -17,6 +17,7 @@ from dpmpn.lab.reproduce.exhibit import (
     score_cells,
     seeds_note,
     training_note,
+    value_of,
 )
 from dpmpn.lab.reproduce.workshop import (
     LIMITS,
@@ -340,17 +341,9 @@ def _effort(by_horizon: Asked) -> str:
     """A table of what each training took, and of how often the answer was among the visited entities."""
     rows = []
     for of_seed in zip(*by_horizon.values(), strict=True):
-        effort = row_of(of_seed[0], ("seed", *_EFFORT))
-        rows.append(
-            [
-                str(effort["seed"]),
-                f"{effort['queries']:,}",
-                f"{effort['epochs']:.2f}",
-                f"{effort['training_seconds'] / 60:.1f}",
-                f"{effort['queries_per_s']:.0f}",
-                *(percentage(result["scores"]["both"]["coverage"]) for result in of_seed),
-            ]
-        )
+        seed, queries, epochs, seconds, rate, _ = row_of(of_seed[0], ("seed", *_EFFORT)).values()
+        effort = [f"{seed}", f"{queries:,}", f"{epochs:.2f}", f"{seconds / 60:.1f}", f"{rate:.0f}"]
+        rows.append([*effort, *(percentage(value_of(result, "coverage")) for result in of_seed)])
     reached = [f"reached with {horizon}" for horizon in by_horizon]
     return "What the trainings took, and the percentage of answers that were reached:\n\n" + table(
         ["seed", "queries", "epochs", "minutes", "queries/s", *reached], rows
