@@ -34,9 +34,8 @@ class Names(Sequence[str]):
         self._bytes = text.data  # of which slices are cheap
 
     @classmethod
-    def of(cls, names: Sequence[str] | pl.Series) -> "Names":
+    def of(cls, column: pl.Series) -> "Names":
         """Pack names."""
-        column = names if isinstance(names, pl.Series) else pl.Series(names, dtype=pl.String)
         offsets = np.zeros(len(column) + 1, np.int64)
         np.cumsum(column.str.len_bytes().to_numpy() + np.int64(1), out=offsets[1:])
         text = "".join(column.str.join("\n").to_list()) + "\n" if len(column) else ""
@@ -79,11 +78,14 @@ class Vocabulary:
     """An immutable list of distinct names, with labels where there are any; the id of a name is its position."""
 
     def __init__(self, names: Sequence[str] | pl.Series) -> None:
-        self.packed = _packed(names)
+        try:
+            column = names if isinstance(names, pl.Series) else pl.Series(names, dtype=pl.String)
+        except UnicodeEncodeError as error:
+            raise DataError(f"name {error.object!r:.120} cannot be written as UTF-8; rename it") from error
+        self.packed = Names.of(column)
         self.labels: pl.DataFrame | None = (
             None  # name, description and type, a row per id; null where not known
         )
-        column = names if isinstance(names, pl.Series) else pl.Series(names, dtype=pl.String)
         # Polars compares texts by their bytes, which is the order of code points.
         self.ascending = bool((column.slice(1) > column.head(max(len(column) - 1, 0))).all())
         if not self.ascending and column.n_unique() < len(column):
@@ -259,13 +261,6 @@ def _unknown_type(type: str, types: pl.Series) -> UnknownName:
     near = near_names(type, counts["type"].sort().to_list())
     most = ", ".join(f"'{name}'" for name in counts["type"].head(_NEAR_NAMES))
     return UnknownName("type", type, near, "" if near else f"the most frequent types are {most}")
-
-
-def _packed(names: Sequence[str] | pl.Series) -> Names:
-    try:
-        return Names.of(names)
-    except UnicodeEncodeError as error:
-        raise DataError(f"name {error.object!r:.120} cannot be written as UTF-8; rename it") from error
 
 
 def _numbered_once(texts: Sequence[str | None]) -> dict[str, int]:
