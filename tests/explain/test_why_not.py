@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dpmpn.ask.core import Answers
 from dpmpn.ask.results import QueryResult
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.settings import Horizon
@@ -60,8 +61,10 @@ def _question(
     probabilities: np.ndarray,
     trace: ReasoningTrace,
 ) -> QueryResult:
-    asked = int(trace.heads[0]), int(trace.relations[0]), False
-    return QueryResult(graph, horizon, *asked, nodes, probabilities, np.zeros(len(nodes)), trace, known=None)
+    query = np.zeros(len(nodes), np.int64)
+    columns = query, nodes, probabilities, np.zeros(len(nodes))
+    reached = Answers(trace.heads, trace.relations, *columns, prior=None, trace=trace)
+    return QueryResult(graph, horizon, known=None, reached=reached, query=0, inverse=False)
 
 
 def _step(graph: KnowledgeGraph, senders: dict[str, float], edges: Sequence[Sent], n3: int) -> TraceStep:

@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from dpmpn.ask.core import Answers
 from dpmpn.ask.results import QueryResult
 from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph
@@ -43,29 +44,16 @@ def random_question(seed: int, horizon: Horizon | None = None) -> tuple[Knowledg
     answer, trace = engine.trace(engine.asking_batch(np.array([head]), np.array([relation])))
     probabilities = answer.attention.numpy()
     order = np.argsort(-probabilities, kind="stable")
-    return (
-        graph,
-        QueryResult(
-            graph,
-            horizon,
-            head,
-            relation,
-            False,
-            answer.nodes[order],
-            probabilities[order],
-            np.zeros(len(order)),
-            trace,
-            known=None,
-        ),
-        horizon,
-    )
+    columns = np.zeros(len(order), np.int64), answer.nodes[order], probabilities[order], np.zeros(len(order))
+    reached = Answers(trace.heads, trace.relations, *columns, prior=None, trace=trace)
+    return graph, QueryResult(graph, horizon, None, reached, query=0, inverse=False), horizon
 
 
 def recomputed(
     graph: KnowledgeGraph, question: QueryResult, candidate: int
 ) -> tuple[str, set[tuple[int, int]]]:
     """The reason, and for what was never scanned the nodes nearest to it early enough, with their times."""
-    steps, n_steps = question.trace.steps, len(question.trace.steps)
+    steps, n_steps = question.reached.trace.steps, len(question.reached.trace.steps)
     edges = nx.DiGraph()
     edges.add_nodes_from(range(graph.n_entities))
     heads = graph.edge_heads(np.arange(graph.n_edges)).tolist()
@@ -77,7 +65,7 @@ def recomputed(
     scanned = [{question.head}, *(set(step.edge_tail.tolist()) for step in steps)]
     attended_from = [set(step.from_node.tolist()) for step in steps]
     if candidate in scanned[-1]:
-        return ("first_answer" if question.nodes[0] == candidate else "out_competed"), set()
+        return ("first_answer" if question.reached.entities[0] == candidate else "out_competed"), set()
     times = [time for time in range(n_steps) if candidate in scanned[time]]
     if times:
         step = steps[times[-1] - 1]
@@ -112,15 +100,15 @@ def test_reasons_agree_with_the_trace(seed: int) -> None:
         if why.reason.startswith("not_attended"):
             _assert_left_out(why, horizon)
         if why.rank is not None:
-            assert question.nodes[why.rank - 1] == candidate
-            assert why.probability == question.probabilities[why.rank - 1]
-            assert [rival.attention for rival in why.by] == question.probabilities[
+            assert question.reached.entities[why.rank - 1] == candidate
+            assert why.probability == question.reached.probabilities[why.rank - 1]
+            assert [rival.attention for rival in why.by] == question.reached.probabilities[
                 : min(why.rank - 1, 3)
             ].tolist()
 
         for fork in (why.parted, why.narrowest):
             if fork is not None:
-                step = question.trace.steps[fork.step - 1]
+                step = question.reached.trace.steps[fork.step - 1]
                 for rival in (fork.towards, fork.other):
                     assert rival.attention == pytest.approx(
                         _sent(graph, step, fork.name, rival.name), abs=1e-5
