@@ -15,7 +15,11 @@ PAPER = (
     "tests/models/paper/test_properties.py",
     "tests/ops",
 )
-STRONG = ("tests/models/strong", "tests/train/test_hidden_facts.py")
+STRONG = (
+    "tests/models/strong/test_strong_transcription.py",
+    "tests/models/strong",
+    "tests/train/test_hidden_facts.py",
+)
 MODELS = (*PAPER, *STRONG)
 BATCHES = ("tests/train/test_hidden_facts.py", "tests/train/test_batches.py", "tests/engine")
 TRAINING = (
