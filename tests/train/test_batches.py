@@ -181,3 +181,11 @@ def test_facts_without_inverses_and_of_an_entity_with_itself_are_dropped():
         hidden = {len(queries.at(position, 1)[0].removed) for position in range(30)}
         both = 1 + add_inverses
         assert hidden == {both, 2 * both, 3 * both}  # the fact that is asked for always is
+
+
+def test_what_is_an_edge_is_known_to_be_right_learnt_or_not() -> None:
+    graph = KnowledgeGraph.from_tuples([("a", "r", "b"), ("a", "r", "c"), ("a", "r", "d")])
+    a, b, c, d = (graph.entities.id(name) for name in "abcd")
+    queries = TrainingQueries(graph, np.array([[a, 0, b]]), Config().replace(n_steps_in_ignn=0))
+    _, targets = queries.at(0, 1)
+    assert (targets.entities.tolist(), sorted(targets.known.tolist())) == ([b], sorted([b, c, d]))

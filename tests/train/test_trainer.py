@@ -11,7 +11,7 @@ from dpmpn.engine.engine import Engine
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.train import trainer
 from dpmpn.train.batches import TrainingQueries
-from dpmpn.train.run_folder import RunFolder, read_lines
+from dpmpn.train.run_folder import RunFolder, append_line, read_lines
 from dpmpn.train.trainer import train
 from dpmpn.train.validation import Validator, sampled_queries, training_queries
 
@@ -107,6 +107,24 @@ def test_the_best_model_is_kept_and_patience_ends_the_run(made, dataset, config,
     result = train(run, dataset, config.replace(patience=4), resume=True, max_queries=42)
     assert (result.stopped_because, result.best.position) == ("complete", 42)
     assert run.config.training.patience == 4
+
+
+def test_a_better_model_renews_the_patience(made, dataset, config, monkeypatch):
+    config = config.replace(validate_every_queries=7, patience=2)
+    canned_validations(monkeypatch, [0.1, 0.05, 0.2, 0.1, 0.3, 0.2, 0.1])
+    result = train(made(config), dataset, config)
+    assert (result.stopped_because, result.position, result.best.position) == ("patience", 49, 35)
+
+
+def test_lines_after_the_checkpoint_are_taken_back(made, dataset, config):
+    run = made(config)
+    train(run, dataset, config, max_queries=70)
+    written = run.metrics.read_bytes()
+    append_line(
+        run.metrics, {"kind": "train", "position": 77, "loss": 1.0}
+    )  # of a run that was killed before it saved
+    train(run, dataset, config, resume=True, max_queries=70)
+    assert run.metrics.read_bytes() == written
 
 
 def test_without_validation_triples_the_last_is_the_best(made, dataset, config):
