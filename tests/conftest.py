@@ -8,6 +8,7 @@ from hypothesis import Phase, settings
 # Other cores have tests of their own; threads that wait for them made small sums take ten times as long. Libraries read
 # this when they are loaded. What a test asks of `threads` it has all the same.
 os.environ |= {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
+os.environ["DPMPN_CHECK_SHAPES"] = "1"  # of what enters an operation
 
 settings.register_profile("same-every-time", derandomize=True, deadline=None)
 settings.load_profile("same-every-time")
