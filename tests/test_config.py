@@ -14,7 +14,6 @@ from dpmpn.config import (
     all_settings,
     check_overrides,
     from_dict,
-    from_stored,
     load_preset,
     preset_names,
     to_dict,
@@ -123,7 +122,7 @@ def test_keys_are_unique_and_explained() -> None:
     assert {leaf.key: leaf.default for leaf in leaves} == every | {"model": "paper"}
 
 
-def test_a_setting_of_another_model_is_refused_by_name() -> None:
+def test_a_setting_of_another_model_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"'profiles' is a setting of the model 'strong', and this is 'paper'"
     ):
@@ -133,7 +132,8 @@ def test_a_setting_of_another_model_is_refused_by_name() -> None:
     ):
         Config().replace(model="strong", n_dims_att=3)
     with pytest.raises(ConfigError, match="'softmax' is a setting of the model 'paper'"):
-        from_dict({"model": {"model": "strong", "softmax": "edge"}})
+        (tmp_path / "mine.toml").write_text('[model]\nmodel = "strong"\nsoftmax = "edge"\n')
+        load_preset(tmp_path / "mine.toml")
     assert check_overrides({"profiles": "off"}) is None  # which model it is may follow from the graph
     assert check_overrides({"model": "Strong", "profiles": "off"}) == "strong"
     with pytest.raises(ConfigError, match="'profiles' must be"):
@@ -151,10 +151,10 @@ def test_another_model_keeps_what_both_have() -> None:
 def test_a_run_of_an_earlier_version_has_the_settings_of_all_models() -> None:
     old = to_dict(Config())
     old["model"] |= {"model": "strong", "relation_vectors": "query", "profiles": "on", "gates": "nodes"}
-    config = from_stored(old)
+    config = from_dict(old)
     assert config == Config().replace(model="strong", relation_vectors="query", gates="nodes")
     with pytest.raises(ConfigError, match="unknown setting 'n_dimz'"):
-        from_stored({"model": {"n_dimz": 3}})
+        from_dict({"model": {"n_dimz": 3}})
 
 
 def test_overrides_by_key_with_dashes_strings_and_values() -> None:

@@ -184,20 +184,16 @@ def to_dict(config: Config) -> dict[str, dict[str, Any]]:
 
 
 def from_dict(values: Mapping[str, Any]) -> Config:
-    """The configuration of a nested dict; missing keys take their defaults, unknown ones are refused."""
-    return _from_sections(_checked_sections(values))
+    """The configuration of a nested dict, as run folders hold it; missing keys take their defaults, unknown are errors.
 
-
-def from_stored(values: Mapping[str, Any]) -> Config:
-    """The configuration of a run folder, which an earlier version may have written.
-
-    Those wrote the settings of all models, whichever the run was of.
+    Earlier versions wrote the settings of all models, whichever the run was of: those of others are left out.
     """
     sections = _checked_sections(values)
-    of_model = sections.get(MODEL, {})
-    owner = _model_named(of_model.get(MODEL, Config().model.name))
-    kept = {key: value for key, value in of_model.items() if key == MODEL or _has(owner, key)}
-    return _from_sections(sections | {MODEL: kept})
+    of_model = sections.pop(MODEL, {})
+    owner = _model_named(of_model.pop(MODEL, Config().model.name))
+    model = owner(**{key: value for key, value in of_model.items() if _has(owner, key)})
+    rest: dict[str, Any] = {name: SECTIONS[name](**new) for name, new in sections.items()}
+    return Config(model, **rest)
 
 
 def preset_names() -> list[str]:
@@ -262,14 +258,6 @@ def _checked_sections(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
                 raise ConfigError(f"'{name}' belongs in section '{owner}', not in '{section}'")
             sections.setdefault(section, {})[key] = value
     return sections
-
-
-def _from_sections(sections: Mapping[str, Mapping[str, Any]]) -> Config:
-    of_model = dict(sections.get(MODEL, {}))
-    owner = _model_named(of_model.pop(MODEL, Config().model.name))
-    _refuse_foreign(owner, of_model)
-    rest: dict[str, Any] = {name: SECTIONS[name](**new) for name, new in sections.items() if name != MODEL}
-    return Config(owner(**of_model), **rest)
 
 
 def _as_model(settings: ModelSettings, name: Any) -> ModelSettings:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from dpmpn.errors import DataError
-from dpmpn.evaluate.ranking import Ranks, rank_targets, summarise, summarise_by
+from dpmpn.evaluate.ranking import Ranks, rank_targets, summarise
 
 LEVELS = [0.0, 1e-30, 0.1, 0.25, 0.5]  # few, so that ties are common
 
@@ -126,20 +126,9 @@ def test_summary_by_hand():
     assert (summary["coverage"], summary["queries"]) == (0.75, 4)
 
 
-def test_summaries_by_group():
-    ranks = Ranks(np.array([1, 5, 2, 4]), np.array([1, 7, 2, 4]), np.array([True, False, True, True]))
-    groups = summarise_by(ranks, np.array([8, 3, 8, 3], np.int32))
-    assert list(groups) == [3, 8]
-    assert groups[8] == summarise(ranks[np.array([0, 2])])
-    assert groups[3] == summarise(ranks[np.array([1, 3])])
-    assert summarise_by(Ranks.concatenate([]), np.empty(0, np.int32)) == {}
-
-
 def test_nothing_to_summarise():
     with pytest.raises(DataError, match="no queries"):
         summarise(Ranks.concatenate([]))
-    with pytest.raises(ValueError, match="group ids"):
-        summarise_by(Ranks.concatenate([]), np.array([1]))
 
 
 @pytest.mark.parametrize(

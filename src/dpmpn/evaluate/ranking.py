@@ -129,20 +129,6 @@ def summarise(ranks: Ranks) -> Summary:
     }
 
 
-def summarise_by(ranks: Ranks, groups: Ints) -> dict[int, Summary]:
-    """Summarise each group (such as the queries of one relation) alone, in ascending order of its id."""
-    groups = np.asarray(groups)
-    if groups.shape != (len(ranks),):
-        raise ValueError(f"{len(ranks)} ranks need as many group ids, not shape {groups.shape}")
-    order = np.argsort(groups, kind="stable")
-    ids, counts = np.unique(groups, return_counts=True)
-    ends = np.cumsum(counts)
-    return {
-        int(group): summarise(ranks[order[end - count : end]])
-        for group, count, end in zip(ids, counts, ends, strict=True)
-    }
-
-
 def _scores(ranks: Ints | Floats) -> dict[str, float]:
     return {metric.key: metric.of(ranks) for metric in METRICS}
 

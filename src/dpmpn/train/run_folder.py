@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dpmpn.config import Config, from_stored, to_dict
+from dpmpn.config import Config, from_dict, to_dict
 from dpmpn.data.dataset import GRAPH, MANIFEST, TRIPLES, Dataset, open_dataset, write_dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.model import Model
@@ -75,7 +75,7 @@ class RunFolder:
         """The configuration the run was made with, or resumed with last."""
         path = self.path / CONFIG
         try:
-            return from_stored(read_json(path, _COPY_AGAIN))
+            return from_dict(read_json(path, _COPY_AGAIN))
         except ConfigError as error:
             raise RunError(f"{path}: {error}; another version may have written it") from error
 
