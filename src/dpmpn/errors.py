@@ -5,6 +5,7 @@ DpmpnError
 │   └── UnknownName an entity, relation or dataset that does not exist; carries near names
 ├── ConfigError     a key, value or preset that does not exist or does not fit
 └── RunError        a run folder or checkpoint that cannot be used
+    └── Diverged    weights that are not numbers, or too large to compute with
 
 Stopped             beside it: no error; a signal or the caller asked the work to stop
 """
@@ -39,6 +40,10 @@ class ConfigError(DpmpnError):
 
 class RunError(DpmpnError):
     """A run folder or checkpoint that cannot be used."""
+
+
+class Diverged(RunError):
+    """Weights that are not numbers, or too large to compute with: nothing that follows from them is an answer."""
 
 
 class Stopped(BaseException):

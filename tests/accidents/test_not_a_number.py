@@ -4,14 +4,18 @@ import dataclasses
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from accident_data import outcome, weights
+from accident_data import FACTS, outcome, weights
 
+from dpmpn.ask.reasoner import Reasoner
+from dpmpn.config import Config
+from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.engine.engine import Engine
-from dpmpn.errors import RunError
+from dpmpn.errors import Diverged, RunError
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.checkpoint import load_network
 from dpmpn.train.optimiser import Adam
@@ -87,31 +91,94 @@ def test_the_kept_weights_are_the_network_of_that_moment(
     assert all(torch.equal(kept[f"network.{name}"], x) for name, x in network.state_dict().items())
 
 
-@pytest.mark.parametrize(("learning_rate", "threads"), [(1e10, 1), (1e10, 2), (3e38, 1)])
-def test_a_learning_rate_that_is_far_too_high(trained: Path, learning_rate: float, threads: int) -> None:
-    """Weights explode: whatever shows it first, it is said, and nothing but numbers is in the checkpoint."""
+def throwing(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    """Make each step of the optimiser so many times too long, as no setting can."""
+    step = Adam.step
+    monkeypatch.setattr(Adam, "step", lambda self, gradients, usual: step(self, gradients, factor * usual))
+
+
+@pytest.mark.parametrize(("factor", "threads"), [(1e13, 1), (1e13, 2), (1e35, 1)])
+def test_steps_that_are_far_too_long(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, factor: float, threads: int
+) -> None:
+    """Weights explode: whatever shows it first, it is said, and the checkpoint holds what can be trained on."""
     run = RunFolder.open(trained)
-    config = run.config.replace(learning_rate=learning_rate, grad_clipnorm=None, n_epochs=3, threads=threads)
-    with pytest.raises(RunError, match=r"finite|not a number") as caught:
-        train(run, run.dataset(), config, resume=True)
-    assert "--resume" in str(caught.value) and "--out" in str(caught.value)
-    outcome(trained)
-    for which in ("best", "last"):
-        assert all(torch.isfinite(x).all() for x in run.model(which).parameters())
+    config = run.config.replace(grad_clipnorm=None, n_epochs=3, threads=threads)
+    before = outcome(trained)
+    with monkeypatch.context() as patched:
+        throwing(patched, factor)
+        with pytest.raises(Diverged, match=r"training diverged: .*the last checkpoint is intact") as caught:
+            train(run, run.dataset(), config, resume=True)
+    assert "--learning-rate" in str(caught.value) and "--out" in str(caught.value)
+    assert outcome(trained) == before
+    assert train(run, run.dataset(), config, resume=True).stopped_because == "complete"
+
+
+@pytest.mark.parametrize("settings", [{"model": "paper"}, {"model": "strong", "weight_average": 0.9}])
+def test_a_run_without_validation_does_not_end_with_such_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
+) -> None:
+    """The only batch has a loss; what its step makes of the weights is looked at before they are called the best."""
+    dataset = dataset_from_tuples(FACTS, name="family")
+    config = Config().replace(**settings, n_dims=6, threads=1, batch_size=10)
+    run = RunFolder.create(tmp_path / "run", dataset, config)
+    with monkeypatch.context() as patched:
+        throwing(patched, 1e20)
+        with pytest.raises(Diverged, match=r"after 10 queries.*no checkpoint was written yet.*--resume"):
+            train(run, dataset, config, max_queries=10)
+    assert not list(run.path.glob("*.safetensors"))
+    assert train(run, dataset, config, resume=True).stopped_because == "complete"
+    assert Reasoner.load(run.path).predict("child0", "mother")
+
+
+def test_gradients_whose_norm_overflows(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clipped by an infinite norm they would be zeros, and nothing would be learnt any more in silence."""
+    compute = Engine.gradients
+
+    def huge(self, batch, targets):
+        found = compute(self, batch, targets)
+        return dataclasses.replace(found, shared=torch.full_like(found.shared, 1e30))
+
+    monkeypatch.setattr(Engine, "gradients", huge)
+    run = RunFolder.open(trained)
+    with pytest.raises(Diverged, match="gradient is not finite"):
+        train(run, run.dataset(), run.config, resume=True)
+
+
+@pytest.mark.parametrize("moment", ["first", "second", "average"])
+def test_moments_and_averages_that_are_not_finite_are_not_saved(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    step = Adam.step
+
+    def spoiling(self, gradients, factor):
+        step(self, gradients, factor)
+        tensors = getattr(self, moment)
+        tensors["entities"] = torch.full_like(self.first["entities"], math.inf)
+
+    before = weights(trained, "checkpoint")
+    monkeypatch.setattr(Adam, "step", spoiling)
+    run = RunFolder.open(trained)
+    with pytest.raises(Diverged, match=rf"not finite after 30 queries \({moment}.entities\)"):
+        train(run, run.dataset(), run.config, resume=True)
+    assert weights(trained, "checkpoint") == before
 
 
 def test_a_validation_that_cannot_be_computed(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_, **__):
-        raise ZeroDivisionError("division by zero")
+    answer = Engine.answer
+
+    def fails(self, batch, horizon=None):
+        found = answer(self, batch, horizon)
+        return self._checked(dataclasses.replace(found, attention=found.attention * math.nan))
 
     run = RunFolder.open(trained)
-    before = weights(trained, "checkpoint")
+    before = outcome(trained)
     config = run.config.replace(validate_every_queries=5, checkpoint_every_seconds=1000)
     with monkeypatch.context() as patched:
-        patched.setattr("dpmpn.train.validation.rank_queries", fails)
-        with pytest.raises(RunError, match=r"validation after 30 queries failed.*--resume"):
+        patched.setattr(Engine, "answer", fails)
+        with pytest.raises(Diverged, match=r"validation after 30 queries failed.*--resume"):
             train(run, run.dataset(), config, resume=True)
-    assert weights(trained, "checkpoint") == before
+    assert outcome(trained)[:2] == before[:2]
 
 
 def test_weights_that_a_step_spoilt_are_not_saved(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,8 +192,8 @@ _TRAINING_LOOP: list[Mutant] = [
         "The last weights are validated, and their average is saved.",
         (
             _LOOP,
-            "        with self.optimiser.averaged():\n            found = self.validator.validate(state.position)",
-            "        found = self.validator.validate(state.position)",
+            "        with self.optimiser.averaged():\n            found = self._measured(self.validator)",
+            "        found = self._measured(self.validator)",
         ),
         tests=TRAINING,
     ),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpmpn.engine.frontier import select
-from dpmpn.ops.select import hash_scores
+from dpmpn.ops.select import hash_scores, select_top
 
 KEYS = np.array([3, 2**63 + 5], np.uint64)
 NODES = np.tile(np.arange(200, dtype=np.int32), 2)
@@ -27,3 +27,10 @@ def test_random_horizons_draw_other_nodes_at_other_steps() -> None:
     assert len(first) == len(second) == 100
     assert 10 <= len(np.intersect1d(first, second)) <= 40  # 25 by chance
     assert np.array_equal(first, drawn(0))
+
+
+def test_what_is_no_number_is_not_selected() -> None:
+    nan, offsets, nodes = float("nan"), np.array([0, 7]), np.arange(7, dtype=np.int32)
+    scores = np.array([nan, 0.5, nan, 0.25, nan, 0.75, nan])
+    assert select_top(scores, offsets, nodes, 2, 0.0)[1].tolist() == [1, 5]
+    assert select_top(np.full(7, nan), offsets, nodes, 2, 0.0)[1].tolist() == []

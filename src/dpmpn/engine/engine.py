@@ -1,5 +1,6 @@
 """Runs batches of queries through a model: split between cores and within memory, with the same result."""
 
+import math
 import os
 from collections.abc import Callable
 from copy import deepcopy
@@ -19,6 +20,7 @@ from dpmpn.engine.model import Model
 from dpmpn.engine.settings import EngineConfig, Horizon
 from dpmpn.engine.trace import ReasoningTrace
 from dpmpn.engine.workers import Workers
+from dpmpn.errors import Diverged
 
 _Result = TypeVar("_Result")
 _WORTH_SPLITTING = 8  # queries: a smaller batch is answered sooner by one core than by two
@@ -57,7 +59,7 @@ class Engine:
         """The final attention of every query, nodes ascending within a query."""
         if not len(batch):
             return Answer(np.zeros(1, np.int64), np.empty(0, np.int32), self.model.entities.new_empty(0))
-        return join_answers(self._run(batch, horizon or self.config.asking_horizon(), None))
+        return self._checked(join_answers(self._run(batch, horizon or self.config.asking_horizon(), None)))
 
     def trace(self, batch: QueryBatch, horizon: Horizon | None = None) -> tuple[Answer, ReasoningTrace]:
         """The answer together with what each step attended from, sampled and attended to."""
@@ -66,10 +68,10 @@ class Engine:
             on_graph = deepcopy(self.model).cpu().on(self.graph)
         horizon = horizon or self.config.asking_horizon()
         answer, trace = self._on_one_core(on_graph.trace, batch, horizon)
-        return join_answers([answer]), trace
+        return self._checked(join_answers([answer])), trace
 
     def gradients(self, batch: QueryBatch, targets: Targets) -> Gradients:
-        """The mean loss over all targets of the batch, as its model defines it, and its gradients."""
+        """The mean loss over all targets of the batch, as its model defines it, and its gradients: finite or not."""
         gradients: Gradients
         (gradients,) = self._run(batch, self.config.horizon, targets)
         return gradients
@@ -107,8 +109,29 @@ class Engine:
             torch.set_num_threads(1)
         try:
             return work(*arguments)
+        except ZeroDivisionError as error:  # a kernel's softmax of what are no numbers
+            raise self._diverged() from error
         finally:
             torch.set_num_threads(intra_op)
+
+    def _checked(self, answer: Answer) -> Answer:
+        """An answer in numbers; of weights that are too large, sums overflow on the way to it."""
+        values = (
+            [answer.attention] if answer.unlisted is None else [answer.attention, answer.unlisted.probability]
+        )
+        if not all(torch.isfinite(part).all() for part in values):
+            raise self._diverged()
+        return answer
+
+    def _diverged(self) -> Diverged:
+        largest = {
+            name: float(p.detach().abs().max()) for name, p in self.model.named_parameters() if p.numel()
+        }
+        name = max(largest, key=lambda name: (math.isnan(largest[name]), largest[name]))
+        return Diverged(
+            f"the model cannot compute an answer: its weights are too large (up to {largest[name]:.3g}, in {name}), "
+            "its training diverged; train anew with a lower --learning-rate"
+        )
 
     def _run_parts(
         self, batch: QueryBatch, parts: list[slice], horizon: Horizon, targets: Targets | None

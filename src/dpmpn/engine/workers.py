@@ -130,6 +130,8 @@ class Workers:
                 f"a worker process ended unexpectedly (exit code {code}); if memory ran out, lower "
                 "memory_budget_mb or threads"
             ) from None
+        if meta.get("divides_by_zero"):
+            raise ZeroDivisionError("in a worker process")
         if "error" in meta:
             raise RuntimeError(f"a worker process failed:\n{meta['error']}")
         return meta, arrays
@@ -304,6 +306,8 @@ def main() -> None:
             meta, arrays = receive(stdin)
             try:
                 reply, sent = _compute(on_graph, room, meta, arrays)
+            except ZeroDivisionError:  # said in this process as it would be in the parent
+                reply, sent = {"divides_by_zero": True}, {}
             except Exception:
                 reply, sent = {"error": traceback.format_exc()}, {}
             send(stdout, reply, **sent)

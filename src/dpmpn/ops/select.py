@@ -44,16 +44,19 @@ def select_top(scores: Floats, offsets: Ints, nodes: Ints, limit: int, threshold
     n = 0
     for q in range(n_queries):
         start, stop = offsets[q], offsets[q + 1]
+        values = np.empty(stop - start, scores.dtype)  # what passes; never what is not a number
         passing = 0
         for i in range(start, stop):
-            passing += scores[i] > threshold
+            if scores[i] > threshold:
+                values[passing] = scores[i]
+                passing += 1
         if passing <= limit:
             for i in range(start, stop):
                 if scores[i] > threshold:
                     selected[n] = i
                     n += 1
         else:
-            cut = _nth_largest(scores[start:stop].copy(), limit)
+            cut = _nth_largest(values[:passing], limit)
             above = 0
             for i in range(start, stop):
                 above += scores[i] > cut

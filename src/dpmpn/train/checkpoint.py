@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from dpmpn.errors import RunError
 from dpmpn.files import TEMPORARY_SUFFIX, check_version, read_json, sha256_of, write_json, write_whole
-from dpmpn.train.optimiser import Adam
+from dpmpn.train.optimiser import Adam, impossible
 from dpmpn.train.tensors import read_tensors, write_tensors
 
 FORMAT = "dpmpn-checkpoint"
@@ -76,10 +76,11 @@ def load_checkpoint(folder: Path, network: nn.Module, optimiser: Adam) -> LoopSt
     expected = named_tensors(network) | _named(_OPTIMISER, optimiser.state())
     manifest, tensors = _load(folder, LAST, expected)
     state = _loop_state(_manifest_path(folder, LAST), manifest)
-    if int(tensors[_OPTIMISER + "step_count"]) < 0:
-        raise RunError(f"{folder / manifest['file']} counts less than no steps; {_advice(LAST)}")
+    moments = _unnamed(_OPTIMISER, tensors)
+    if (wrong := impossible(moments, state.position)) is not None:
+        raise RunError(f"{folder / manifest['file']}: {wrong}; {_advice(LAST)}")
     _load_network(network, tensors)
-    optimiser.load_state(_unnamed(_OPTIMISER, tensors))
+    optimiser.load_state(moments)
     return state
 
 

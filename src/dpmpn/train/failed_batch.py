@@ -27,24 +27,22 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.learning import Gradients, Targets
 from dpmpn.engine.model import Model
+from dpmpn.errors import Diverged
 from dpmpn.files import write_json, write_whole
-from dpmpn.train.checkpoint import named_tensors
+from dpmpn.train.checkpoint import has_checkpoint, named_tensors
 from dpmpn.train.tensors import write_tensors
 
 _MOST_ENTITIES = 100
-HOW_TO_GO_ON = (
-    "the last checkpoint is intact: lower learning_rate or grad_clipnorm and go on with --resume, or train anew "
-    "with another --out if that fails again at once"
-)
 
 
-def is_division_by_zero(error: Exception) -> bool:
-    """Whether attention could not be computed: a softmax of what are no numbers divides by zero.
-
-    A worker process hands its error over as text.
-    """
-    return isinstance(error, ZeroDivisionError) or (
-        isinstance(error, RuntimeError) and ZeroDivisionError.__name__ in str(error)
+def diverged(folder: Path, what: str) -> Diverged:
+    """What to say of a training that cannot go on: what happened, what is kept, and what to do."""
+    kept, go_on = "no checkpoint was written yet", "begin again with --resume"
+    if has_checkpoint(folder):
+        kept, go_on = "the last checkpoint is intact", "go on with --resume"
+    return Diverged(
+        f"training diverged: {what}; {kept}: lower --learning-rate or --grad-clipnorm and {go_on}, or train anew with "
+        "another --out if that fails again at once"
     )
 
 
@@ -56,9 +54,9 @@ def no_gradients(model: Model) -> Gradients:
 
 
 def is_finite(gradients: Gradients) -> bool:
-    """Whether a batch can be learnt from."""
-    sums = torch.stack([gradients.rows.sum(), gradients.shared.sum()])
-    return math.isfinite(gradients.loss) and bool(torch.isfinite(sums).all())
+    """Whether a batch can be learnt from: norms are finite, too, as a gradient is divided by them and squared."""
+    norms = torch.stack([gradients.rows.norm(), gradients.shared.norm()])
+    return math.isfinite(gradients.loss) and bool(torch.isfinite(norms).all())
 
 
 def save_failed_batch(

@@ -7,7 +7,7 @@ momentum). Rows cost the same on a table of any size.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -203,6 +203,17 @@ class Adam:
             if name != "step_count":
                 x.copy_(tensors[name])
         self.step_count = int(tensors["step_count"])
+
+
+def impossible(state: Mapping[str, Tensor], n_queries: int) -> str | None:
+    """What no training of so many queries could have left in a state; None where it could be one."""
+    steps, last_step = int(state["step_count"]), state["last_step"]
+    if not 0 <= steps <= n_queries:
+        return f"it counts {steps} steps of {n_queries} queries"
+    if len(last_step) and not 0 <= int(last_step.min()) <= int(last_step.max()) <= steps:
+        return f"rows were changed in other than its {steps} steps"
+    negative = next((name for name, x in state.items() if name.startswith("second.") and (x < 0).any()), None)
+    return None if negative is None else f"squares in '{negative}' are negative"
 
 
 OPTIMISERS = {"adam": Adam}

@@ -14,7 +14,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from dpmpn.errors import RunError
+from dpmpn.errors import Diverged, RunError
 
 _KINDS = {torch.float64: "F64", torch.int64: "I64", torch.float32: "F32", torch.int32: "I32"}
 _ALIGNMENT = 8
@@ -44,7 +44,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
 
 
 def read_tensors(path: Path, expected: Mapping[str, Tensor], advice: str) -> dict[str, Tensor]:
-    """The expected tensors of a file; their types and shapes are compared before any memory is taken for them.
+    """The expected tensors of a file, all finite; types and shapes are compared before any memory is taken for them.
 
     Expected names have a prefix, such as "network."; tensors of other prefixes stay on the disk.
     """
@@ -54,13 +54,21 @@ def read_tensors(path: Path, expected: Mapping[str, Tensor], advice: str) -> dic
             found = {name: file.get_slice(name) for name in file.keys() if name.startswith(prefixes)}  # noqa: SIM118
             kinds = {name: _kind(part.get_dtype(), part.get_shape()) for name, part in found.items()}
             _check(path, kinds, {name: _kind(_KINDS[x.dtype], x.shape) for name, x in expected.items()})
-            return {name: file.get_tensor(name) for name in expected}
+            tensors = {name: file.get_tensor(name) for name in expected}
     except (
         SafetensorError,
         OSError,
         RuntimeError,
     ) as error:  # the last is PyTorch's, of a file that went away
         raise RunError(f"{path} cannot be read ({error}); {advice}") from error
+    if (name := not_finite(tensors)) is not None:
+        raise Diverged(f"{path}: tensor '{name}' has values that are not finite; {advice}")
+    return tensors
+
+
+def not_finite(tensors: Mapping[str, Tensor]) -> str | None:
+    """The name of a tensor that holds what is not a number, or infinite; None where all are finite."""
+    return next((name for name, x in tensors.items() if not torch.isfinite(x.detach()).all()), None)
 
 
 def _kind(dtype: str, shape: Sequence[int]) -> str:

@@ -13,14 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from dpmpn.config import Config, to_dict
 from dpmpn.data.dataset import Dataset
 from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.learning import Gradients, Targets
-from dpmpn.errors import DataError, RunError, Stopped
+from dpmpn.errors import DataError, Diverged, RunError, Stopped
 from dpmpn.files import holding
 from dpmpn.models import initial_model
 from dpmpn.train.batches import TrainingQueries
@@ -34,19 +32,15 @@ from dpmpn.train.checkpoint import (
     save_best,
     save_checkpoint,
 )
-from dpmpn.train.failed_batch import (
-    HOW_TO_GO_ON,
-    is_division_by_zero,
-    is_finite,
-    no_gradients,
-    save_failed_batch,
-)
+from dpmpn.train.failed_batch import diverged, is_finite, no_gradients, save_failed_batch
 from dpmpn.train.optimiser import OPTIMISERS, learning_rate_factor
 from dpmpn.train.run_folder import RunFolder, append_line, rewind_lines, sync_lines
+from dpmpn.train.tensors import not_finite
 from dpmpn.train.validation import Validator, training_queries
 
 BATCHES_PER_LINE = 10
 _SMOOTHED_BATCHES = 100  # over which progress averages loss and speed
+_TRIED = 4  # queries: too few to start worker processes for
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -162,6 +156,7 @@ class _Loop:
         if self.validator is None and reason != "interrupted":
             self._check_weights()
             with self.optimiser.averaged():
+                self._check_weights()
                 save_best(self.run.path, self.model, self.state.position, None)
         self._checkpoint()
         state = self.state
@@ -224,9 +219,7 @@ class _Loop:
     def _gradients(self, batch: QueryBatch, targets: Targets) -> Gradients:
         try:
             return self.engine.gradients(batch, targets)
-        except (ZeroDivisionError, RuntimeError) as error:
-            if not is_division_by_zero(error):
-                raise
+        except Diverged:
             return no_gradients(self.model)
 
     def _failure(self, batch: QueryBatch, targets: Targets, gradients: Gradients) -> RunError:
@@ -239,16 +232,22 @@ class _Loop:
             saved = f"see {path}"
         except RunError as error:  # such as a full disk: what the batch did is the greater news
             saved = str(error)
-        return RunError(
-            f"the loss ({gradients.loss}) or its gradient is not finite in the batch of queries {first} to "
-            f"{first + len(batch) - 1} ({saved}); {HOW_TO_GO_ON}"
+        which = f"the batch of queries {first} to {first + len(batch) - 1} ({saved})"
+        return diverged(
+            self.run.path, f"the loss ({gradients.loss}) or its gradient is not finite in {which}"
         )
 
     def _check_weights(self) -> None:
-        """Refuse to save or measure weights that a step threw out of all bounds."""
-        sums = torch.stack([parameter.detach().sum() for parameter in self.model.parameters()])
-        if not torch.isfinite(sums).all():
-            raise RunError(f"the weights are not finite after {self.state.position} queries; {HOW_TO_GO_ON}")
+        """Refuse to save or measure weights that a step threw out of all bounds, or averages and moments of them.
+
+        Weights can be finite and too large to compute with: the last queries are tried again.
+        """
+        position, folder = self.state.position, self.run.path
+        tensors = dict(self.model.named_parameters()) | self.optimiser.state()
+        if (name := not_finite(tensors)) is not None:
+            raise diverged(folder, f"the weights are not finite after {position} queries ({name})")
+        if not is_finite(self._gradients(*self.queries.at(max(0, position - _TRIED), _TRIED))):
+            raise diverged(folder, f"the weights are too large to compute with after {position} queries")
 
     def _count(self, gradients: Gradients, n_queries: int, n_targets: int, seconds: float) -> None:
         window, loss = self.state.window, float(gradients.loss) * n_targets
@@ -290,7 +289,7 @@ class _Loop:
         self._check_weights()
         state.validation_due = True  # so that a checkpoint of an interrupted one says so
         with self.optimiser.averaged():
-            found = self.validator.validate(state.position)
+            found = self._measured(self.validator)
         better = state.best is None or found.mrr > state.best.mrr
         if better:
             state.best, state.validations_without_improvement = found, 0
@@ -302,6 +301,13 @@ class _Loop:
         self._append("validation", {"mrr": found.mrr, "best": better, **found.summary})
         self._checkpoint_if_due()
         self._tell(f"validation MRR {found.mrr:.4f}" + (" (best)" if better else ""))
+
+    def _measured(self, validator: Validator) -> Validation:
+        position = self.state.position
+        try:
+            return validator.validate(position)
+        except Diverged as error:
+            raise diverged(self.run.path, f"validation after {position} queries failed") from error
 
     def _checkpoint_if_due(self) -> None:
         if time.perf_counter() - self.saved_at >= self.config.training.checkpoint_every_seconds:

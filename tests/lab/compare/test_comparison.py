@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpmpn.errors import DataError, RunError, Stopped
+from dpmpn.errors import DataError, Diverged, RunError, Stopped
 from dpmpn.evaluate.evaluator import known_answers
 from dpmpn.evaluate.ranking import Ranks, rank_targets
 from dpmpn.lab.compare import comparison as comparison_module
@@ -198,11 +198,10 @@ def test_reading_the_processor_time_takes_no_training_time(raced):
     assert result["cpu_seconds"] == 2 * (128 + 60 * 8)  # it is read twice for each validation
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError(), RuntimeError("a worker failed: ZeroDivisionError")])
 @pytest.mark.parametrize("what", ["gradients", "answer"])
-def test_attention_that_cannot_be_computed_ends_the_race(families, monkeypatch, error, what):
+def test_attention_that_cannot_be_computed_ends_the_race(families, monkeypatch, what):
     def fail(*_, **__):
-        raise error
+        raise Diverged("the weights are too large")
 
     contestant = OwnModel(families, suitable_config(families)[0].replace(threads=1))
     monkeypatch.setattr(contestant.engine, what, fail)

@@ -20,7 +20,7 @@ from dpmpn.data.dataset import Dataset
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.machine import process_usage
 from dpmpn.engine.model import Model
-from dpmpn.errors import ConfigError, DataError, RunError
+from dpmpn.errors import ConfigError, DataError, Diverged, RunError
 from dpmpn.evaluate.evaluator import Tick, rank_queries
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import Ranks, rank_dense
@@ -28,7 +28,7 @@ from dpmpn.lab.compare.embedding import EMBEDDING_MODELS, FORMS, EmbeddingSettin
 from dpmpn.models import initial_model
 from dpmpn.suitable_config import suitable_config
 from dpmpn.train.batches import TrainingQueries
-from dpmpn.train.failed_batch import is_division_by_zero, is_finite
+from dpmpn.train.failed_batch import is_finite
 from dpmpn.train.optimiser import Adam, learning_rate_factor
 
 _SCORES_AT_ONCE = 1 << 24  # 64 MB of them
@@ -137,12 +137,10 @@ class OwnModel(Contestant):
 
     @contextmanager
     def _failing_in_words(self) -> Iterator[None]:
-        """With weights far too large a softmax of attention divides by zero."""
+        """Weights far too large make no answer."""
         try:
             yield
-        except (ZeroDivisionError, RuntimeError) as error:
-            if not is_division_by_zero(error):
-                raise
+        except Diverged as error:
             raise self._failure("attention cannot be computed") from error
 
     def _failure(self, what: str) -> RunError:
