@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import socket
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -78,6 +79,16 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder for a while: it goes when it is cleaned up, and at the latest when this process ends."""
+    try:
+        return tempfile.TemporaryDirectory(prefix="dpmpn-")
+    except OSError as error:
+        raise RunError(
+            f"no temporary folder can be made ({error.strerror or error}); set TMPDIR to one you can write to"
+        ) from error
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from dpmpn.config import Config, check_overrides, load_preset, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import ConfigError, DataError, RunError
+from dpmpn.files import temporary_folder
 from dpmpn.suitable_config import suitable_config
 
 # What needs torch is imported where it is used: the command line's help need not wait for it.
@@ -75,7 +76,7 @@ class Reasoner:
             config = suitable_config(dataset, self._model)[0]
         config = with_overrides(config, self._settings)
         if out is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="dpmpn-")
+            self._temporary = temporary_folder()
             out = FilePath(self._temporary.name) / "run"
         run = RunFolder.create(FilePath(out), dataset, config)
         train(run, dataset, config, progress=progress)

@@ -7,6 +7,7 @@ ends when its pipe closes, also if this process is killed.
 
 import contextlib
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -296,6 +297,7 @@ def main() -> None:
         )  # the parent's to handle: this process ends when its pipe closes
     stdin, stdout = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not reach the pipe
+    logging.getLogger("dpmpn").disabled = True  # the parent says what is to be said
     torch.set_num_threads(1)
     keep_freed_memory()
     try:

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection as Pipe
@@ -16,6 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dpmpn.errors import ConfigError, RunError
+from dpmpn.files import temporary_folder
 from dpmpn.serve.guard import Guard
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class Workers:
 
     def run(self, stop: Callable[[], bool], started: Callable[[], None]) -> int:
         """Serve until `stop` says so; returns an exit code."""
-        with tempfile.TemporaryDirectory(prefix="dpmpn-metrics-") as folder:
+        with temporary_folder() as folder:  # of the metrics
             os.environ[_SHARED_FOLDER] = folder
             try:
                 return self._watch(stop, started)

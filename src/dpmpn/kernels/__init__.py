@@ -1,4 +1,4 @@
-"""How kernels are compiled: loops over arrays that numba turns into machine code, kept on disk beside their module."""
+"""How kernels are compiled: loops over arrays that numba turns into machine code, kept on disk for the next run."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
@@ -31,7 +31,11 @@ def float_kernel(function: _Function) -> _Function:
 
 
 def _compiled(function: _Function, **options: Any) -> _Function:
-    from numba import njit  # here, so that modules that only name arrays do not load it
+    # Here, so that modules that only name arrays do not load numba.
+    from numba import njit
 
-    compiled: _Function = njit(nogil=True, cache=True, **options)(function)
+    from dpmpn.kernels.kept import KeptKernels
+
+    compiled: _Function = njit(nogil=True, **options)(function)
+    compiled._cache = KeptKernels(function)  # type: ignore[attr-defined, no-untyped-call]  # as `cache=True` does with numba's own
     return compiled
