@@ -12,6 +12,7 @@ from dpmpn.cli.settings import DatasetName, PresetName, chosen_settings, with_se
 from dpmpn.cli.signals import stoppable
 from dpmpn.config import Config, with_overrides
 from dpmpn.data.dataset import Dataset
+from dpmpn.data.importer import load_dataset
 from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.wording import duration, plural
@@ -46,7 +47,9 @@ def command(
     if max_minutes is not None and not max_minutes > 0:
         raise ConfigError(f"'--max-minutes' must be above 0, not {max_minutes:g}")
     run, data, config = (
-        _resumed(out, dataset, preset, settings) if resume else _new(output, out, dataset, preset, settings)
+        _resumed(output, out, dataset, preset, settings)
+        if resume
+        else _new(output, out, dataset, preset, settings)
     )
     _introduce(output, data, config, out)
 
@@ -87,18 +90,30 @@ def _new(
 
 
 def _resumed(
-    out: Path, name: str, preset: str | None, settings: dict[str, str]
+    output: Output, out: Path, name: str, preset: str | None, settings: dict[str, str]
 ) -> tuple["RunFolder", Dataset, Config]:
-    """The run in a folder, with its own dataset; settings given again replace the run's."""
+    """The run in a folder, with its own dataset, which is the named one; settings given again replace the run's."""
     if preset is not None:
         raise ConfigError("--preset cannot go with --resume: the run has its settings; leave it out")
+    from dpmpn.train.resuming import check_data
     from dpmpn.train.run_folder import RunFolder
 
     run = RunFolder.open(out)
-    dataset = run.dataset()
-    entry = find_dataset(name)
-    if dataset.name not in (entry.name if entry else None, Path(name).resolve().name):
-        raise RunError(f"{out} is a run on '{dataset.name}', not on '{name}'; name that dataset to resume it")
+    dataset, entry, folder = run.dataset(), find_dataset(name), Path(name)
+    is_named = dataset.name in (entry.name if entry else None, folder.resolve().name)
+    other = RunError(f"{out} is a run on '{dataset.name}', not on '{name}'; name that dataset to resume it")
+    known = entry.folder() if entry else None
+    if folder.is_dir() or (known is not None and known.is_dir()):
+        try:
+            check_data(run, load_dataset(name))
+        except RunError as error:
+            raise error if is_named else other from error
+    elif is_named:
+        output.say(f"'{name}' is not here to compare with: training goes on with the facts in {out}")
+    else:
+        raise other
+    if not run.has_weights():
+        output.say(f"{out} has no checkpoint yet: training begins anew")
     return run, dataset, with_overrides(run.config, settings)
 
 

@@ -29,6 +29,7 @@ MANIFEST, GRAPH, TRIPLES = "dataset.json", "graph", "triples"
 FORMAT = "dpmpn-dataset"
 VERSION = 1
 _CANDIDATES = "candidates"
+_EDGES = ("offsets", "relations", "tails", "inverse")
 _ADVICE = "copy the folder again from where it is whole, or make it anew"
 CANDIDATES_FILE = "sort_test.pairs"
 WRONG_PER_HEAD = 10
@@ -113,6 +114,43 @@ def open_dataset(folder: str | Path) -> Dataset:
         raise DataError(f"{path} does not say the dataset's name and directions; {_ADVICE}")
     candidates = None if relation is None else _open_candidates(folder, graph, values)
     return Dataset(values["name"], graph, train, valid, test, values["both_directions"], candidates, folder)
+
+
+def difference(before: Dataset, now: Dataset) -> str:
+    """What is not the same in two datasets, in words: entities, relations, edges, facts of a split or candidates."""
+    graphs = before.graph, now.graph
+    for names, what in (("entities", "entities"), ("relation_names", "relations")):
+        one, other = (getattr(graph, names) for graph in graphs)
+        if len(one) != len(other):
+            return f"{len(one):,} {what} then, {len(other):,} now"
+        if not np.array_equal(one.packed.text, other.packed.text):
+            pairs = zip(one.packed, other.packed, strict=True)
+            return f"{what} '%s' then, '%s' now" % next(pair for pair in pairs if pair[0] != pair[1])
+    for split in SPLITS:
+        rows = before.split(split), now.split(split)
+        if len(rows[0]) != len(rows[1]):
+            return f"{len(rows[0]):,} {split} facts then, {len(rows[1]):,} now"
+        if not _same_rows(*rows):
+            return f"other {split} facts"
+    if any(not np.array_equal(*(getattr(graph, name) for graph in graphs)) for name in _EDGES):
+        return "other edges of the graph"
+    if before.both_directions != now.both_directions or not _same_candidates(
+        before.candidates, now.candidates
+    ):
+        return "another task"
+    return ""
+
+
+def _same_rows(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays hold the same rows; their order is that of files, which may be read another way."""
+    return np.array_equal(one, other) or np.array_equal(one[np.lexsort(one.T)], other[np.lexsort(other.T)])
+
+
+def _same_candidates(one: Candidates | None, other: Candidates | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    rows, others = (np.stack([it.heads, it.tails, it.positive], 1) for it in (one, other))
+    return one.relation == other.relation and np.array_equal(rows, others)
 
 
 def _file(name: str) -> str:

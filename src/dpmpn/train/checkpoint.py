@@ -90,9 +90,49 @@ def has_checkpoint(folder: Path) -> bool:
 
 
 def save_best(folder: Path, network: nn.Module, position: int, validation: Validation | None) -> None:
-    """Save the network alone, with the validation that chose it (None without validation triples)."""
+    """Save the network alone, with the validation that chose it (None without validation triples).
+
+    A better one that is there stays: without validations, the one that was trained longer.
+    """
+    if _manifest_path(folder, BEST).exists():
+        kept = best_kept(folder)
+        if kept is None or validation is None:
+            stays = _read_manifest(folder, BEST)["position"] > position
+        else:
+            stays = kept.mrr > validation.mrr
+        if stays:
+            return
     values = {"position": position, "validation": asdict(validation) if validation else None}
     _save(folder, BEST, position, named_tensors(network), values)
+
+
+def best_kept(folder: Path) -> Validation | None:
+    """The validation of the best model on the disk; None where there is no model, or none was made."""
+    path = _manifest_path(folder, BEST)
+    if not path.exists():
+        return None
+    found = _read_manifest(folder, BEST).get("validation")
+    return None if found is None else _validation(path, found)
+
+
+def has_best(folder: Path) -> bool:
+    """Whether there are weights of a best model, with or without the manifest that says how good it is."""
+    return _manifest_path(folder, BEST).exists() or any(folder.glob(f"{BEST}-*.safetensors"))
+
+
+def check_best(folder: Path, state: LoopState) -> None:
+    """Refuse a best model that cannot be told from a worse one, before training goes on and replaces it."""
+    path = _manifest_path(folder, BEST)
+    if path.exists():
+        best_kept(folder)
+        _check_file(folder, BEST, _read_manifest(folder, BEST))
+    elif state.best is not None:
+        if has_best(folder):
+            raise RunError(
+                f"{path} is missing, but not its {BEST}-*.safetensors; copy the run folder again, or remove that "
+                "file to go on without the best model so far"
+            )
+        state.best = None
 
 
 def load_network(folder: Path, network: nn.Module, which: str) -> int:
@@ -198,7 +238,13 @@ def _load_tensors(
     folder: Path, kind: str, manifest: dict[str, Any], expected: dict[str, Tensor]
 ) -> dict[str, Tensor]:
     """The tensors of a manifest, after its file proved to be the one that was written."""
-    path = folder / manifest["file"]
+    path = _check_file(folder, kind, manifest)
+    return read_tensors(path, expected, _advice(kind))
+
+
+def _check_file(folder: Path, kind: str, manifest: dict[str, Any]) -> Path:
+    """The file of tensors that a manifest names, if it is the one that was written."""
+    path = folder / str(manifest["file"])
     try:
         size, digest = path.stat().st_size, sha256_of(path)
     except FileNotFoundError:
@@ -209,7 +255,7 @@ def _load_tensors(
         raise RunError(f"{path} has {size} bytes instead of {manifest.get('bytes')!r:.40}; {_advice(kind)}")
     if digest != manifest.get("sha256"):
         raise RunError(f"{path} was changed: its SHA-256 is not that of {kind}.json; {_advice(kind)}")
-    return read_tensors(path, expected, _advice(kind))
+    return path
 
 
 @torch.no_grad()
@@ -268,6 +314,12 @@ def _loop_state(path: Path, manifest: dict[str, Any]) -> LoopState:
     _check_values(path, values["window"], _WINDOW)
     values["window"] = LossWindow(**{key: values["window"][key] for key in _WINDOW})
     if values["best"] is not None:
-        _check_values(path, values["best"], _BEST)
-        values["best"] = Validation(**{key: values["best"][key] for key in _BEST})
+        values["best"] = _validation(path, values["best"])
     return LoopState(**values)
+
+
+def _validation(path: Path, values: Any) -> Validation:
+    if not isinstance(values, dict):
+        raise RunError(f"{path}: a validation is {values!r:.60}, which no training writes; {_advice(LAST)}")
+    _check_values(path, values, _BEST)
+    return Validation(**{key: values[key] for key in _BEST})

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from dpmpn.config import Config, to_dict
+from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
 from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.engine import Engine
@@ -26,6 +26,8 @@ from dpmpn.train.checkpoint import (
     LoopState,
     LossWindow,
     Validation,
+    best_kept,
+    check_best,
     check_size,
     has_checkpoint,
     load_checkpoint,
@@ -34,6 +36,7 @@ from dpmpn.train.checkpoint import (
 )
 from dpmpn.train.failed_batch import diverged, is_finite, no_gradients, save_failed_batch
 from dpmpn.train.optimiser import OPTIMISERS, learning_rate_factor
+from dpmpn.train.resuming import adopt, check_beginning, check_data
 from dpmpn.train.run_folder import RunFolder, append_line, rewind_lines, sync_lines
 from dpmpn.train.tensors import not_finite
 from dpmpn.train.validation import Validator, training_queries
@@ -86,11 +89,11 @@ def train(
 
     `engine` computes the gradients of batches and the answers of validations.
     """
-    with _advising(), holding(run.path):
-        if has_checkpoint(run.path) and not resume:
-            raise RunError(f"{run.path} was trained already; go on with --resume or choose another --out")
+    with _advising(run), holding(run.path):
+        check_beginning(run, resume)
         if resume:
-            _adopt(run, config)
+            check_data(run, dataset)
+            adopt(run, config)
         if has_checkpoint(run.path):
             check_size(run.path, "last", config.model.least_values(dataset.graph))
         loop = _Loop(run, dataset, config, engine, max_queries, max_minutes, progress, stop)
@@ -102,7 +105,7 @@ def train(
 
 
 @contextmanager
-def _advising() -> Iterator[None]:
+def _advising(run: RunFolder) -> Iterator[None]:
     """Say how to go on after a file of the run could not be written."""
     try:
         yield
@@ -111,7 +114,12 @@ def _advising() -> Iterator[None]:
         if not isinstance(cause, OSError) or "--out" in str(error):
             raise
         what = "free some space" if cause.errno in _FULL else "make that possible"
-        raise RunError(f"{error}; {what} and go on with --resume") from cause
+        then = (
+            "go on with --resume"
+            if has_checkpoint(run.path)
+            else "begin again with --resume: nothing is saved yet"
+        )
+        raise RunError(f"{error}; {what} and {then}") from cause
 
 
 class _Loop:
@@ -141,24 +149,24 @@ class _Loop:
         self.state = LoopState()
         self.recent: deque[tuple[int, int, float, float]] = deque(maxlen=_SMOOTHED_BATCHES)
         self.clock = _Clock(self.state, self.engine)
-        self.saved_at = time.perf_counter()
+        self.saved_at, self.saved_position = time.perf_counter(), -1
 
     def begin(self) -> None:
         """Go back to the last checkpoint, or to the start where there is none."""
         if has_checkpoint(self.run.path):
             self.state = load_checkpoint(self.run.path, self.model, self.optimiser)
             self.clock = _Clock(self.state, self.engine)
+            check_best(self.run.path, self.state)
         rewind_lines(self.run.metrics, self.state.lines)
 
     def run_to_end(self) -> TrainingResult:
         """Train until something ends the run, then leave a checkpoint."""
         reason = self._until_ended()
+        self._checkpoint()
         if self.validator is None and reason != "interrupted":
-            self._check_weights()
             with self.optimiser.averaged():
                 self._check_weights()
                 save_best(self.run.path, self.model, self.state.position, None)
-        self._checkpoint()
         state = self.state
         return TrainingResult(
             state.position, self.total, state.best, state.elapsed_seconds, state.cpu_seconds, reason
@@ -290,8 +298,13 @@ class _Loop:
         state.validation_due = True  # so that a checkpoint of an interrupted one says so
         with self.optimiser.averaged():
             found = self._measured(self.validator)
+        kept = best_kept(self.run.path)  # better than the state's where the checkpoint is an older one
+        if kept is not None and kept.mrr > found.mrr:
+            state.best = kept
         better = state.best is None or found.mrr > state.best.mrr
         if better:
+            if self.saved_position != state.position:
+                self._checkpoint()  # first: from a best model alone, training cannot go on
             state.best, state.validations_without_improvement = found, 0
             with self.optimiser.averaged():
                 save_best(self.run.path, self.model, state.position, found)
@@ -318,7 +331,7 @@ class _Loop:
         self.clock.note(self.state)
         sync_lines(self.run.metrics)
         save_checkpoint(self.run.path, self.model, self.optimiser, self.state)
-        self.saved_at = time.perf_counter()
+        self.saved_at, self.saved_position = time.perf_counter(), self.state.position
 
     def _tell(self, message: str | None = None) -> None:
         queries, targets, loss, seconds = (sum(batch[i] for batch in self.recent) for i in range(4))
@@ -361,24 +374,3 @@ def _total(n_queries: int, n_epochs: float, max_queries: int | None) -> int:
         raise DataError("there are no training triples; nothing can be learnt")
     total = max(1, round(n_epochs * n_queries))
     return total if max_queries is None else min(total, max_queries)
-
-
-def _adopt(run: RunFolder, config: Config) -> None:
-    """Go on with a changed configuration where what was trained so far still fits it."""
-    before, now = to_dict(run.config), to_dict(config)
-    fixed = [("model", key) for key in before["model"]]
-    fixed += [
-        ("run", "seed"),
-        ("training", "adam"),
-        ("training", "joint_targets"),
-        ("training", "joined_share"),
-        ("training", "weight_average"),
-    ]  # what weights, averages and positions belong to
-    for section, key in fixed:
-        if before[section][key] != now[section][key]:
-            raise RunError(
-                f"{run.path} was trained with {key} = {before[section][key]}, which cannot become "
-                f"{now[section][key]} on --resume; leave it as it was or choose another --out"
-            )
-    if before != now:
-        run.save_config(config)

@@ -12,10 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dpmpn.config import Config, to_dict, with_overrides
-from dpmpn.data.dataset import SPLITS, Dataset
+from dpmpn.data.dataset import Dataset, difference
 from dpmpn.data.importer import load_dataset
 from dpmpn.errors import ConfigError, RunError, Stopped
 from dpmpn.suitable_config import suitable_config
@@ -314,10 +312,8 @@ def lent_run(path: Path, dataset: Dataset, config: Config) -> "RunFolder":
 def _other_data(before: Dataset, wanted: Dataset) -> str:
     if before.name != wanted.name:
         return f"the dataset {before.name} instead of {wanted.name}"
-    same = before.graph.n_entities == wanted.graph.n_entities and all(
-        np.array_equal(before.split(split), wanted.split(split)) for split in SPLITS
-    )
-    return "" if same else f"other facts of {wanted.name}"
+    found = difference(before, wanted)
+    return f"other facts of {wanted.name} ({found})" if found else ""
 
 
 def _other_setting(before: Config, wanted: Config) -> str:
