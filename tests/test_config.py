@@ -97,7 +97,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         ("[models]\nn_dims = 3\n", r"unknown section 'models'.*model, horizon, asking, training, run"),
         ("[model]\nbatch_size = 3\n", r"'batch_size' belongs in section 'training', not in 'model'"),
         ("model = 3\n", r"'model' is a section of settings"),
-        ("[model]\nn_dims = 0\n", r"mine\.toml: 'n_dims' must be a whole number of at least 1, not 0"),
+        ("[model]\nn_dims = 0\n", r"mine\.toml: 'n_dims' must be a whole number from 1 to 100,000, not 0"),
         ("[model]\nn_dims = [1]\n", r"'n_dims' must be a whole number"),
         (b"\xff", r"not a UTF-8 text file"),
     ],
@@ -190,22 +190,22 @@ def test_an_unknown_key_with_no_near_one_lists_all() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "allowed"),
     [
-        ("n_dims", 0, "whole number of at least 1"),
+        ("n_dims", 0, "whole number from 1 to 100,000"),
         ("n_dims", True, "whole number"),
         ("n_dims", 3.0, "whole number"),
-        ("n_dims", "many", "whole number of at least 1, not 'many'"),
+        ("n_dims", "many", "whole number from 1 to 100,000, not 'many'"),
         ("n_dims", None, "whole number"),
         ("learning_rate", 0, "number above 0"),
         ("learning_rate", "nan", "number above 0"),
         ("learning_rate", float("inf"), "number above 0"),
         ("n_epochs", 10**400, "number above 0"),
         ("n_epochs", -0.5, "number above 0"),
-        ("grad_clipnorm", 0.0, "number above 0 or none"),
-        ("patience", 0, "whole number of at least 1 or none"),
+        ("grad_clipnorm", 0.0, "number above 0 and at most 1,000,000,000 or none"),
+        ("patience", 0, "whole number from 1 to 1,000,000,000 or none"),
         ("softmax", "node", "'edge' or 'pair', not 'node'"),
         ("optimizer", "sgd", "'adam'"),
         ("leak_removal", 1, "'triples' or 'pairs'"),
-        ("seed", 2**63, "at most 9223372036854775807"),
+        ("seed", 2**63, "to 9,223,372,036,854,775,807"),
         ("device", "abacus", "cpu, cuda"),
     ],
 )
@@ -238,9 +238,8 @@ def values_of(leaf: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(leaf.choices)
     if leaf.key == "device":
         return st.sampled_from(["cpu", "mps", "cuda", "cuda:3"])
-    if leaf.key in ("weight_average", "joined_share", "fact_dropout"):
-        return st.floats(0, 1)
-    plain = st.integers(1, 10**9) if leaf.type in (int, int | None) else st.floats(1e-9, 1e9)
+    most = leaf.bounds["at_most"]
+    plain = st.integers(1, most) if leaf.type in (int, int | None) else st.floats(1e-9, most)
     return plain if leaf.type in (int, float) else st.none() | plain
 
 

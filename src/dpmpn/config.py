@@ -43,16 +43,21 @@ class TrainingConfig(Section):
         at_least=0,
         at_most=1,
     )
-    batch_size: int = option(100, "queries in a batch", at_least=1)
-    learning_rate: float = option(0.001, "step size of the optimiser", above=0)
+    batch_size: int = option(100, "queries in a batch", at_least=1, at_most=1_000_000)
+    learning_rate: float = option(0.001, "step size of the optimiser", above=0, at_most=10)
     schedule: Literal["constant", "linear"] = option(
         "constant", "learning rate over the run: as it is, or rising over 100 batches, then falling to 1 %"
     )
     grad_clipnorm: float | None = option(1.0, "largest gradient norm of each variable; none = off", above=0)
     joint_targets: int = option(
-        1, "answers of a question that are learnt together, in one training query", at_least=1
+        1,
+        "answers of a question that are learnt together, in one training query",
+        at_least=1,
+        at_most=1_000_000,
     )
-    n_epochs: float = option(1.0, "times all training queries are shown; 0.5 is half an epoch", above=0)
+    n_epochs: float = option(
+        1.0, "times all training queries are shown; 0.5 is half an epoch", above=0, at_most=1_000_000
+    )
     joined_share: float = option(
         1.0,
         "share of the facts that is learnt where another training fact joins the same entities; the rest are edges",
@@ -74,7 +79,10 @@ class TrainingConfig(Section):
         f"update all embeddings or touched rows; auto = rows above {ROWS_ABOVE_ENTITIES:,} entities",
     )
     validate_every_queries: int = option(
-        0, "training queries between two validations; 0 = at the end of each epoch and of the run", at_least=0
+        0,
+        "training queries between two validations; 0 = at the end of each epoch and of the run",
+        at_least=0,
+        at_most=10**12,
     )
     validation_queries: int = option(2000, "queries drawn for each validation; 0 = all", at_least=0)
     patience: int | None = option(

@@ -12,6 +12,10 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 
 from dpmpn.errors import ConfigError
 
+MOST = 10**9
+"""Of what is counted, where nothing else limits it: the product of two such numbers is one of 64 bits."""
+_SHOWN = 60  # characters of a value that is refused
+
 
 def option(
     default: Any,
@@ -19,9 +23,9 @@ def option(
     *,
     at_least: float | None = None,
     above: float | None = None,
-    at_most: int | None = None,
+    at_most: float = MOST,
 ) -> Any:
-    """A setting: its default, its help text and the range its value must lie in."""
+    """A setting: its default, its help text and, if it is a number, the range it must lie in."""
     bounds = {"at_least": at_least, "above": above, "at_most": at_most}
     return field(default=default, metadata={"help": help, **bounds})
 
@@ -92,7 +96,29 @@ def folded(name: str) -> str:
 
 def refusal(key: str, value: Any, allowed: str) -> ConfigError:
     """What to say of a value that is not allowed."""
-    return ConfigError(f"'{key}' must be {allowed}, not {value!r}")
+    try:
+        shown = repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        shown = "an integer of thousands of digits"
+    return ConfigError(
+        f"'{key}' must be {allowed}, not {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '...'}"
+    )
+
+
+def checked_number(
+    key: str,
+    value: Any,
+    kind: type,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float = MOST,
+) -> Any:
+    """A value as an int or a float in its range, or a ConfigError that says what is allowed: of every number given."""
+    bounds = {"at_least": at_least, "above": above, "at_most": at_most}
+    if not _is_number(kind, value) or not _in_range(bounds, value):
+        raise refusal(key, value, _allowed(bounds, kind, False, None))
+    return kind(value)
 
 
 # Read once, a whole Config is made and checked in 0.1 ms instead of 0.74.
@@ -116,31 +142,35 @@ def _checked(owner: type[Section], setting: Field[Any], value: Any) -> Any:
         return None
     if choices is not None:
         fits = isinstance(value, str) and value in choices
-    elif plain is int:
-        fits = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    elif plain is float:
-        fits = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        fits = fits and abs(value) <= sys.float_info.max
+    elif plain in (int, float):
+        fits = _is_number(plain, value) and _in_range(setting.metadata, value)
     else:
         fits = isinstance(value, plain)
-    if not fits or not _in_range(setting.metadata, value):
+    if not fits:
         raise refusal(setting.name, value, _allowed(setting.metadata, plain, optional, choices))
     return plain(value)
 
 
+def _is_number(kind: type, value: Any) -> bool:
+    """Whether a value is a whole number, or a finite one; of numpy or Python, but no truth value."""
+    abstract = numbers.Integral if kind is int else numbers.Real
+    if not isinstance(value, abstract) or isinstance(value, bool):
+        return False
+    return kind is int or bool(abs(value) <= sys.float_info.max)  # type: ignore[operator]
+
+
 def _in_range(bounds: Mapping[str, Any], value: Any) -> bool:
-    at_least, above, at_most = bounds["at_least"], bounds["above"], bounds["at_most"]
-    return (
-        (at_least is None or value >= at_least)
-        and (above is None or value > above)
-        and (at_most is None or value <= at_most)
-    )
+    at_least, above = bounds["at_least"], bounds["above"]
+    reaches = (at_least is None or value >= at_least) and (above is None or value > above)
+    return bool(reaches and value <= bounds["at_most"])
 
 
 def _allowed(bounds: Mapping[str, Any], plain: type, optional: bool, choices: tuple[str, ...] | None) -> str:
     if choices is not None:
         return " or ".join(f"'{choice}'" for choice in choices)
     text = {int: "a whole number", float: "a number", str: "a text"}[plain]
-    words = {"at_least": "of at least", "above": "above", "at_most": "and at most"}
-    text += "".join(f" {words[name]} {bounds[name]}" for name in words if bounds[name] is not None)
+    if bounds["at_least"] is not None:
+        text += f" from {bounds['at_least']:,} to {bounds['at_most']:,}"
+    elif bounds["above"] is not None:
+        text += f" above {bounds['above']:,} and at most {bounds['at_most']:,}"
     return text + (" or none" if optional else "")

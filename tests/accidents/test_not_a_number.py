@@ -213,9 +213,8 @@ def test_sizes_that_no_machine_holds(trained: Path) -> None:
     from dpmpn.errors import ConfigError
 
     run = RunFolder.open(trained)
-    for n_dims in (10**7, 10**12, 10**18, 10**25):
-        config = run.config.replace(n_dims=n_dims)
-        fresh = RunFolder.create(trained.with_name(f"run{n_dims}"), run.dataset(), config)
-        with pytest.raises(ConfigError, match="lower n_dims"):
-            train(fresh, run.dataset(), config)
+    config = run.config.replace(n_dims=100_000)
+    fresh = RunFolder.create(trained.with_name("large"), run.dataset(), config)
+    with pytest.raises(ConfigError, match="lower n_dims"):
+        train(fresh, run.dataset(), config)
     assert np.isfinite(run.model().entities.detach().numpy()).all()

@@ -23,7 +23,7 @@ def assert_mistake(call: Call, *arguments: object, says: list[str]) -> None:
     [
         (["--n-dim", 3], ["--n-dim'", "--n-dims"]),
         (["--n-dims", "many"], ["n_dims", "whole number", "many"]),
-        (["--n-dims", "0"], ["n_dims", "at least 1"]),
+        (["--n-dims", "0"], ["n_dims", "from 1 to"]),
         (["--softmax", "hard"], ["softmax", "'edge' or 'pair'"]),
         (["--preset", "countrys"], ["unknown preset 'countrys'", "countries"]),
         (["--preset", "nowhere/x.toml"], ["nowhere/x.toml"]),

@@ -7,6 +7,7 @@ import typer
 from rich.markup import escape
 
 from dpmpn.ask.reasoner import Reasoner
+from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import DataError
@@ -25,9 +26,17 @@ Relations = Annotated[
     typer.Option("--relation", metavar="NAME", help="only facts of this relation; may be repeated"),
 ]
 HeadType = Annotated[str | None, typer.Option(metavar="TYPE", help="only facts whose head is of this type")]
-Top = Annotated[int, typer.Option(min=1, metavar="INT", help="how many facts")]
+Top = Annotated[int, number(int, "--top", "how many facts", at_least=1)]
 MinProbability = Annotated[
-    float | None, typer.Option(metavar="P", help="only facts at least so probable, from 0 to 1")
+    float | None,
+    number(
+        float,
+        "--min-probability",
+        "only facts at least so probable, from 0 to 1",
+        at_least=0,
+        at_most=1,
+        metavar="P",
+    ),
 ]
 Table = Annotated[
     Path | None,
@@ -53,12 +62,15 @@ HeldOut = Annotated[
     bool, typer.Option("--held-out", help="count validation and test facts as missing, and mark them")
 ]
 MaxQuestions = Annotated[
-    int | None, typer.Option(min=1, metavar="INT", help="ask so many questions, the best ones")
+    int | None, number(int, "--max-questions", "ask so many questions, the best ones", at_least=1)
 ]
 CalibrationQuestions = Annotated[
     int | None,
-    typer.Option(
-        min=1, metavar="INT", help="questions of each kind to measure probabilities with (default 3000)"
+    number(
+        int,
+        "--calibration-questions",
+        "questions of each kind to measure probabilities with (default 3000)",
+        at_least=1,
     ),
 ]
 Recalibrate = Annotated[

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import DASHES
 from dpmpn.data.dataset import write_dataset
@@ -25,6 +26,7 @@ from dpmpn.data.registry import (
     list_datasets,
 )
 from dpmpn.data.vocabulary import Vocabulary
+from dpmpn.engine.settings import MOST_SEED
 from dpmpn.files import whole_folder, write_json
 from dpmpn.wording import duration, megabytes, percentage
 
@@ -223,11 +225,13 @@ def inductive(
     ],
     share: Annotated[
         float,
-        typer.Option(
-            "--share", metavar="NUMBER", help="of the entities to train on; the others are asked about"
+        number(
+            float, "--share", "of the entities to train on; the others are asked about", above=0, at_most=1
         ),
     ] = 0.5,
-    seed: Annotated[int, typer.Option("--seed", min=0, metavar="INT", help="key of all that is drawn")] = 0,
+    seed: Annotated[
+        int, number(int, "--seed", "key of all that is drawn", at_least=0, at_most=MOST_SEED)
+    ] = 0,
     json: JsonTarget = None,
 ) -> None:
     """Part a dataset in two with the same relations and no common entity, to train on one and ask about the other.

@@ -8,6 +8,7 @@ from rich.markup import escape
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.changed_facts import OtherGraph, asked_on
+from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
 from dpmpn.data.vocabulary import Vocabulary
@@ -24,9 +25,7 @@ def command(
     per_relation: Annotated[
         bool, typer.Option("--per-relation", help="measure each relation alone, too")
     ] = False,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="INT", help="ask about so many triples only")
-    ] = None,
+    limit: Annotated[int | None, number(int, "--limit", "ask about so many triples only", at_least=1)] = None,
     on: OtherGraph = None,
     json: JsonTarget = None,
     *,

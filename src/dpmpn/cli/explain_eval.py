@@ -7,8 +7,10 @@ import typer
 from rich.table import Table
 
 from dpmpn.ask.reasoner import Reasoner
+from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
+from dpmpn.engine.settings import MOST_SEED
 from dpmpn.errors import ConfigError
 from dpmpn.wording import counted, duration, percent, probability_shown
 
@@ -53,10 +55,11 @@ def command(
     ] = "test",
     sample: Annotated[
         int,
-        typer.Option("--sample", min=1, metavar="INT", help="how many questions; all where there are fewer"),
+        number(int, "--sample", "how many questions; all where there are fewer", at_least=1),
     ] = 200,
     seed: Annotated[
-        int, typer.Option("--seed", min=0, metavar="INT", help="what questions and random facts are drawn by")
+        int,
+        number(int, "--seed", "what questions and random facts are drawn by", at_least=0, at_most=MOST_SEED),
     ] = 0,
     answers: Annotated[
         str,
@@ -68,19 +71,18 @@ def command(
     ] = "first",
     kept_paths: Annotated[
         int | None,
-        typer.Option(
-            "--kept-paths",
-            min=1,
-            metavar="INT",
-            help="explain with at most so many paths, not as `dpmpn explain` does",
+        number(
+            int, "--kept-paths", "explain with at most so many paths, not as `dpmpn explain` does", at_least=1
         ),
     ] = None,
     kept_share: Annotated[
         float | None,
-        typer.Option(
+        number(
+            float,
             "--kept-share",
-            metavar="NUMBER",
-            help="explain with paths that brought this part of the attention, not as `dpmpn explain` does",
+            "explain with paths that brought this part of the attention, not as `dpmpn explain` does",
+            above=0,
+            at_most=1,
         ),
     ] = None,
     json: JsonTarget = None,
@@ -99,8 +101,6 @@ def command(
     As many random facts of what it attended from, and facts of shortest paths, are tested likewise, to compare.
     """
     output = Output(json)
-    if kept_share is not None and not 0 < kept_share <= 1:
-        raise ConfigError(f"--kept-share {kept_share:g}: give a part of the attention, above 0 and at most 1")
     from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
     from dpmpn.explain_eval.fidelity import ANSWERS, Measurement
     from dpmpn.explain_eval.report import measure_explanations

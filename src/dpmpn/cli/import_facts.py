@@ -8,12 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
+from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output
 from dpmpn.data.dataset import SPLITS
 from dpmpn.data.importer import SplitChoice, import_dataset, without_train
 from dpmpn.data.labels import read_labels
 from dpmpn.data.sources.base import ReadOptions
 from dpmpn.data.sources.formats import FORMATS, open_sources, split_files
+from dpmpn.engine.settings import MOST_SEED
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.wording import counted, duration, listed, percent
 
@@ -67,13 +69,13 @@ _Split = Annotated[
     typer.Option(metavar="random|time|none", help="what is held out where --valid and --test are not given"),
 ]
 _ValidShare = Annotated[
-    float, typer.Option(min=0, max=1, metavar="NUMBER", help="share of facts held out for validation")
+    float, number(float, "--valid-share", "share of facts held out for validation", at_least=0, at_most=1)
 ]
 _TestShare = Annotated[
-    float, typer.Option(min=0, max=1, metavar="NUMBER", help="share of facts held out for testing")
+    float, number(float, "--test-share", "share of facts held out for testing", at_least=0, at_most=1)
 ]
 _TimeColumn = Annotated[str | None, typer.Option(metavar="NAME", help="column of times, for --split time")]
-_Seed = Annotated[int, typer.Option(min=0, metavar="INT", help="key of the random split")]
+_Seed = Annotated[int, number(int, "--seed", "key of the random split", at_least=0, at_most=MOST_SEED)]
 _Inductive = Annotated[
     bool, typer.Option("--inductive", help="hold out facts of entities without any training fact, too")
 ]

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import DatasetName, PresetName, chosen_settings, with_settings
 from dpmpn.cli.signals import stoppable
 from dpmpn.data.importer import load_dataset
+from dpmpn.engine.settings import MOST_SEED, MOST_THREADS
 from dpmpn.errors import ConfigError, Stopped
 from dpmpn.evaluate.metrics import TITLES
+from dpmpn.settings import checked_number, refusal
 from dpmpn.wording import counted, duration, percentage
 
 if TYPE_CHECKING:
@@ -38,10 +41,11 @@ _OTHER_DATASET_HELP = (
 )
 _OtherDataset = Annotated[str | None, typer.Option("--dataset", metavar="NAME", help=_OTHER_DATASET_HELP)]
 _Epochs = Annotated[
-    float | None, typer.Option("--epochs", metavar="NUMBER", help="of each training, instead of the paper's")
+    float | None,
+    number(float, "--epochs", "of each training, instead of the paper's", above=0, at_most=1_000_000),
 ]
 _MINUTES_HELP = "end each training after so many minutes; trainings of strong, ablation and unseen fill them"
-_MaxMinutes = Annotated[float | None, typer.Option("--max-minutes", metavar="NUMBER", help=_MINUTES_HELP)]
+_MaxMinutes = Annotated[float | None, number(float, "--max-minutes", _MINUTES_HELP, above=0)]
 _RUNS_HELP = (
     "folder of another exhibit whose trained models are used as they are, instead of training: "
     "nell995's for attention-flow and subgraphs, ignn's for wn18rr, fb15k-237's for growth"
@@ -51,7 +55,7 @@ _ONLY_HELP = (
     "parts of ablation, such as no-gates,paper; name all that are to be shown, also those made before"
 )
 _Only = Annotated[str, typer.Option("--only", metavar="LIST", help=_ONLY_HELP)]
-_Threads = Annotated[int, typer.Option("--threads", min=0, metavar="INT", help="0 = all cores")]
+_Threads = Annotated[int, number(int, "--threads", "0 = all cores", at_least=0, at_most=MOST_THREADS)]
 
 
 def reproduce(
@@ -112,11 +116,10 @@ def reproduce(
 
 def _numbers(text: str) -> tuple[int, ...]:
     try:
-        return tuple(int(part) for part in text.split(","))
+        seeds = [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise ConfigError(
-            f"'--seeds' must be numbers with commas between them, such as 0,1,2, not '{text}'"
-        ) from error
+        raise refusal("--seeds", text, "numbers with commas between them, such as 0,1,2") from error
+    return tuple(checked_number("--seeds", seed, int, at_least=0, at_most=MOST_SEED) for seed in seeds)
 
 
 def _list_exhibits(output: Output) -> None:
@@ -137,14 +140,16 @@ _CompareName = Annotated[
 _CompareFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="folder of the results")]
 _MODELS_HELP = 'embedding models, with commas between them; all where it is left out, "" = none'
 _Models = Annotated[str | None, typer.Option("--models", metavar="NAMES", help=_MODELS_HELP)]
-_Budget = Annotated[float, typer.Option("--budget", metavar="MINUTES", help="training time of each model")]
+_Budget = Annotated[
+    float, number(float, "--budget", "training time of each model", above=0, metavar="MINUTES")
+]
 _SEED_HELP = "what vectors, batches and samples are drawn by"
-_Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, metavar="INT", help=_SEED_HELP)]
+_Seed = Annotated[int, number(int, "--seed", _SEED_HELP, at_least=0, at_most=2**32 - 1)]
 _CompareThreads = Annotated[
-    int, typer.Option("--threads", min=0, metavar="INT", help="threads to compute with; 0 = all cores")
+    int, number(int, "--threads", "threads to compute with; 0 = all cores", at_least=0, at_most=MOST_THREADS)
 ]
 _ValidQueries = Annotated[
-    int, typer.Option("--valid-queries", min=0, metavar="INT", help="questions of each validation; 0 = all")
+    int, number(int, "--valid-queries", "questions of each validation; 0 = all", at_least=0)
 ]
 
 
@@ -181,8 +186,6 @@ def compare(
     Example: dpmpn compare WN18RR --models rotate,complex-n3 --out comparison
     """
     output = Output(json)
-    if not 0 < budget < float("inf"):
-        raise ConfigError(f"'--budget' must be a number of minutes above 0, not {budget:g}")
     names = _checked(models)
     data = load_dataset(dataset)
 
@@ -287,9 +290,7 @@ def _show_ranking(output: Output, comparison: "Comparison") -> None:
 @with_settings()
 def bench(
     dataset: DatasetName,
-    seconds: Annotated[
-        float, typer.Option("--seconds", metavar="NUMBER", help="how long to measure each rate")
-    ] = 20.0,
+    seconds: Annotated[float, number(float, "--seconds", "how long to measure each rate", above=0)] = 20.0,
     reference: Annotated[
         bool, typer.Option("--reference", help="measure the plain reference implementation, too")
     ] = False,
@@ -300,8 +301,6 @@ def bench(
 ) -> None:
     """Measure training and asking with a dataset's settings: queries a second, latency and memory."""
     output = Output(json)
-    if seconds <= 0:
-        raise ConfigError(f"'--seconds' must be above 0, not {seconds:g}")
     data, config, _ = chosen_settings(dataset, preset, settings)
 
     from dpmpn.lab import bench as benchmark

@@ -10,6 +10,7 @@ from rich.markup import escape
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.results import Predictions
 from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, asked_on, changed
+from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError
@@ -29,7 +30,7 @@ def command(
     relation: Annotated[
         str | None, typer.Argument(metavar="[RELATION]", help="the relation that is asked")
     ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, metavar="INT", help="how many answers")] = 10,
+    top: Annotated[int, number(int, "--top", "how many answers", at_least=1)] = 10,
     inverse: Annotated[
         bool, typer.Option("--inverse", help="ask <?, RELATION, HEAD> instead of <HEAD, RELATION, ?>")
     ] = False,

@@ -10,6 +10,7 @@ import typer
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.changed_facts import Added, Removed, changed
+from dpmpn.cli.numbers import number
 from dpmpn.cli.output import Output, complain
 from dpmpn.cli.settings import with_settings
 from dpmpn.cli.signals import stoppable
@@ -25,18 +26,14 @@ def command(
     host: Annotated[
         str, typer.Option("--host", metavar="ADDRESS", help="where to serve; other machines reach 0.0.0.0")
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, metavar="INT", help="0 takes a free one")
-    ] = 8000,
+    port: Annotated[int, number(int, "--port", "0 takes a free one", at_least=0, at_most=65535)] = 8000,
     token_file: Annotated[
         Path | None,
         typer.Option(
             "--token-file", metavar="FILE", help="the API then answers only those who send what it holds"
         ),
     ] = None,
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, max=64, metavar="INT", help="processes that answer")
-    ] = 1,
+    workers: Annotated[int, number(int, "--workers", "processes that answer", at_least=1, at_most=64)] = 1,
     labels: Annotated[
         Path | None,
         typer.Option("--labels", metavar="FILE", help="what identifiers are called, as in `dpmpn import`"),

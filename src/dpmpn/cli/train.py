@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output
 from dpmpn.cli.settings import DatasetName, PresetName, chosen_settings, with_settings
 from dpmpn.cli.signals import stoppable
@@ -28,10 +29,10 @@ def command(
     out: Annotated[Path, typer.Option("--out", metavar="RUN_DIR", help="folder of the run")],
     preset: PresetName = None,
     max_queries: Annotated[
-        int | None, typer.Option("--max-queries", min=1, metavar="INT", help="end after so many queries")
+        int | None, number(int, "--max-queries", "end after so many queries", at_least=1, at_most=10**12)
     ] = None,
     max_minutes: Annotated[
-        float | None, typer.Option("--max-minutes", metavar="NUMBER", help="end after so many minutes")
+        float | None, number(float, "--max-minutes", "end after so many minutes", above=0)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the run in RUN_DIR")] = False,
     json: JsonTarget = None,
@@ -44,8 +45,6 @@ def command(
     statistics; each can be changed by its option. The defaults shown below are those without any of these.
     """
     output = Output(json)
-    if max_minutes is not None and not max_minutes > 0:
-        raise ConfigError(f"'--max-minutes' must be above 0, not {max_minutes:g}")
     run, data, config = (
         _resumed(output, out, dataset, preset, settings)
         if resume

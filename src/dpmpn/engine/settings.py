@@ -8,6 +8,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.settings import Section, option, refusal
 
+MOST_DIMS, MOST_STEPS = 100_000, 100
+"""Of any model: far more than was ever of use."""
+MOST_THREADS, MOST_SEED = 256, 2**63 - 1
+
 
 @dataclass(frozen=True)
 class Horizon(Section):
@@ -55,11 +59,11 @@ STRATEGIES = {
 class RunConfig(Section):
     """What a run may use of the machine, and the seed it draws from."""
 
-    seed: int = option(0, "key of every random draw", at_least=0, at_most=2**63 - 1)
+    seed: int = option(0, "key of every random draw", at_least=0, at_most=MOST_SEED)
     memory_budget_mb: int = option(
         0, "megabytes a batch may take; larger ones are split; 0 = half of the machine's", at_least=0
     )
-    threads: int = option(0, "threads to compute with; 0 = all cores", at_least=0)
+    threads: int = option(0, "threads to compute with; 0 = all cores", at_least=0, at_most=MOST_THREADS)
     device: str = option("cpu", "where tensors live: cpu, cuda, cuda:1, mps")
 
     def __post_init__(self) -> None:
@@ -136,8 +140,12 @@ class ModelSettings(Section):
 
     name: ClassVar[str]
 
-    n_dims: int = option(100, "dimensions of node states, messages and embeddings", at_least=1)
-    n_steps_in_agnn: int = option(6, "reasoning steps: how far attention can flow from the head", at_least=1)
+    n_dims: int = option(
+        100, "dimensions of node states, messages and embeddings", at_least=1, at_most=MOST_DIMS
+    )
+    n_steps_in_agnn: int = option(
+        6, "reasoning steps: how far attention can flow from the head", at_least=1, at_most=MOST_STEPS
+    )
 
     @property
     def ignn_draws(self) -> tuple[int, int]:

@@ -6,7 +6,15 @@ from typing import ClassVar, Literal
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.memory import FLOAT, INTEGERS_PER_EDGE, attended_to, largest_scan
-from dpmpn.engine.settings import Choice, GraphFacts, Horizon, MemoryNeed, ModelSettings
+from dpmpn.engine.settings import (
+    MOST_DIMS,
+    MOST_STEPS,
+    Choice,
+    GraphFacts,
+    Horizon,
+    MemoryNeed,
+    ModelSettings,
+)
 from dpmpn.settings import option
 
 
@@ -16,8 +24,12 @@ class PaperSettings(ModelSettings):
 
     name: ClassVar[str] = "paper"
 
-    n_dims_att: int = option(50, "dimensions in which the attention module works", at_least=1)
-    n_steps_in_ignn: int = option(2, "steps of the inattentive GNN; 0 leaves the embeddings", at_least=0)
+    n_dims_att: int = option(
+        50, "dimensions in which the attention module works", at_least=1, at_most=MOST_DIMS
+    )
+    n_steps_in_ignn: int = option(
+        2, "steps of the inattentive GNN; 0 leaves the embeddings", at_least=0, at_most=MOST_STEPS
+    )
     max_sampling_per_step: int = option(10_000, "edges drawn for each step of the IGNN", at_least=1)
     softmax: Literal["edge", "pair"] = option(
         "edge", "one softmax entry per edge (the authors' program) or per node pair (the paper's equation)"
