@@ -9,7 +9,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "src" / "dpmpn"
 FRONT_DOOR = "dpmpn"
-"""The package's own `__init__`: it lists the public names, and stands on no floor."""
+"""The package's own `__init__`: it has the public names, which `_public.py` lists, and stands on no floor."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def modules() -> dict[str, Path]:
 def room_of(module: str) -> str:
     """The room of a module: its package or, at the top, the module itself."""
     parts = module.split(".")[1:]
-    if not parts:
+    if not parts or parts == ["_public"]:
         return FRONT_DOOR
     if parts == ["__main__"]:  # `python -m dpmpn`
         return "cli"

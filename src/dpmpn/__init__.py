@@ -1,32 +1,22 @@
 """dpmpn: answers questions on a knowledge graph and shows its reasoning."""
 
-from dpmpn.ask.reasoner import Reasoner
-from dpmpn.ask.results import Predictions
-from dpmpn.config import Config, load_preset
-from dpmpn.data.dataset import Dataset
-from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.data.importer import SplitChoice, dataset_from, dataset_from_tuples, load_dataset
-from dpmpn.errors import ConfigError, DataError, DpmpnError, RunError, UnknownName
-from dpmpn.explain.explanation import Prediction
-from dpmpn.render.formats import Explanation, WhyNot
+TYPE_CHECKING = False  # to a type checker it is true, as that of `typing`, which would have to be loaded
 
-__all__ = [
-    "Config",
-    "ConfigError",
-    "DataError",
-    "Dataset",
-    "DpmpnError",
-    "Explanation",
-    "KnowledgeGraph",
-    "Prediction",
-    "Predictions",
-    "Reasoner",
-    "RunError",
-    "SplitChoice",
-    "UnknownName",
-    "WhyNot",
-    "dataset_from",
-    "dataset_from_tuples",
-    "load_dataset",
-    "load_preset",
-]
+if TYPE_CHECKING:
+    from dpmpn._public import *  # noqa: F403
+
+
+def __getattr__(name: str) -> object:
+    """Load the public names when one is first used, so that the command line can hear Ctrl-C before that."""
+    if name == "__all__" or not name.startswith("_"):
+        import importlib
+
+        public = importlib.import_module("dpmpn._public")
+        globals().update({known: getattr(public, known) for known in ("__all__", *public.__all__)})
+        if name in globals():  # also a room of the package, which was loaded with them
+            return globals()[name]
+    raise AttributeError(f"module 'dpmpn' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__getattr__("__all__")]  # type: ignore[misc]

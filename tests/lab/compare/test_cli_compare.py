@@ -172,4 +172,4 @@ def test_one_way_tasks_are_refused(families):
 
 def test_the_help_names_every_embedding_model():
     named = compare.__doc__.partition("Embedding models are ")[2].partition(".")[0]
-    assert re.findall(r"[\w-]+", named.replace(" and", ",")) == list(EMBEDDING_MODELS)
+    assert re.findall(r"[\w-]+", re.sub(r"\sand\s", ", ", named)) == list(EMBEDDING_MODELS)
