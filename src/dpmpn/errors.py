@@ -24,9 +24,9 @@ class DataError(DpmpnError):
 class UnknownName(DataError):
     """A name that does not exist, with the nearest existing ones."""
 
-    def __init__(self, kind: str, name: str, near: list[str], hint: str = "") -> None:
+    def __init__(self, kind: str, name: str, near: list[str], hint: str = "", where: str = "") -> None:
         self.kind, self.name, self.near = kind, name, near
-        text = f"unknown {kind} '{name}'"
+        text = f"{where}: unknown {kind} '{name}'" if where else f"unknown {kind} '{name}'"
         if near:
             text += "; did you mean " + ", ".join(f"'{n}'" for n in near) + "?"
         if hint:

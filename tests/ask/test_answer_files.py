@@ -394,3 +394,13 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(
     assert answer_queries(Reasoner.load(run), questions, killed).resumed == resumed
     assert killed.read_bytes() == whole.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == [killed.name, "questions.csv", whole.name]
+
+
+def test_questions_as_excel_writes_them(tmp_path):
+    path = tmp_path / "q.csv"
+    path.write_bytes("sep=;\r\nhead;relation\r\n'=a;likes\r\n".encode("utf-16"))
+    (frame,) = read_queries(path)
+    assert frame.select("head", "relation").rows() == [("=a", "likes")]
+    path.write_text("sep=|\nhead|relation\na|likes\nb\n")
+    with pytest.raises(DataError, match="line 4: 1 columns"):
+        list(read_queries(path))

@@ -150,7 +150,7 @@ def test_mistakes() -> None:
         changed_graph(graph, [("a", "like", "b")])
     with pytest.raises(UnknownName, match="unknown entity 'z'"):
         changed_graph(graph, remove=[("a", "likes", "z")])
-    with pytest.raises(UnknownName, match=r"unknown relation 'hates'$"):
+    with pytest.raises(UnknownName, match=r"rows, row 1: unknown relation 'hates'$"):
         changed_graph(graph, remove=[("a", "hates", "b")])
     for wrong in ([("a", "likes")], ["abc"], [("a", "likes", "")]):
         with pytest.raises(DataError, match="row 1"):
@@ -186,3 +186,49 @@ def test_questions_of_a_task_are_only_taken_away() -> None:
     changed, _ = changed_dataset(task, [("a", "s", "a")], [("a", "r", "b")])
     assert changed.train.tolist() == [[1, relation, 0]]
     assert changed.graph.n_edges == 4
+
+
+ADDED = {
+    "facts.csv": b"head,relation,tail\na,likes,b\n\n",
+    "facts.tsv": b"a\tlikes\tb\n# a comment\n",
+    "facts.jsonl": b'["a", "likes", "b"]\n\n',
+    "facts.nt": b"# said by\n<a:a> <likes:likes> <b:b> .\n",
+}
+WRONG = {
+    "facts.csv": b'"c\nd",like,b\n',
+    "facts.tsv": b"a\tlike\tb\n",
+    "facts.jsonl": b'["a", "like", "b"]\n',
+    "facts.nt": b"<a:a> <likes:like> <b:b> .\n",
+}
+
+
+@pytest.mark.parametrize("change", ["add", "remove"])
+@pytest.mark.parametrize("name", ADDED)
+def test_mistakes_in_files_name_file_and_line(name: str, change: str, tmp_path: Path) -> None:
+    graph = KnowledgeGraph.from_tuples([*FACTS, ("a:a", "likes:likes", "b:b"), ("c\nd", "likes", "b")])
+    good, bad = tmp_path / f"good-{name}", tmp_path / name
+    good.write_bytes(ADDED[name])
+    bad.write_bytes(ADDED[name] + WRONG[name])
+    line = (ADDED[name]).count(b"\n") + 1
+    with pytest.raises(
+        UnknownName, match=rf"{name}, line {line}: unknown relation '(likes:)?like'; did you mean"
+    ):
+        changed_graph(graph, **{change: [good, bad]})
+    _, changes = changed_graph(graph, **{change: [good]})
+    assert (changes.already_there, changes.removed) == ((1, 0) if change == "add" else (0, 1))
+
+
+def test_every_mistake_in_added_facts_has_a_place(tmp_path: Path) -> None:
+    labels = pl.DataFrame(
+        {"id": ["a", "b"], "name": ["Bob", "Bob"], "description": [None, None], "type": [None, None]},
+        dict.fromkeys(("id", "name", "description", "type"), pl.String),
+    )
+    graph = KnowledgeGraph.from_tuples(FACTS).labelled(labels)
+    path = tmp_path / "facts.parquet"
+    pl.DataFrame({"head": ["a", "Bob"], "relation": ["likes"] * 2, "tail": ["b", "c"]}).write_parquet(path)
+    for change in ("add", "remove"):
+        with pytest.raises(DataError, match=r"facts.parquet, row 2: 'Bob' is the label of several"):
+            changed_graph(graph, **{change: path})
+    pl.DataFrame({"head": ["a", "z"], "relation": ["likes"] * 2, "tail": ["b", "c"]}).write_parquet(path)
+    with pytest.raises(UnknownName, match=r"facts.parquet, row 2: unknown entity 'z'"):
+        changed_graph(graph, remove=path)

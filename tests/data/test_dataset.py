@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from dpmpn.data.dataset import SPLITS
 from dpmpn.data.importer import dataset_from_tuples, import_dataset, load_dataset
+from dpmpn.data.names import AROUND
 from dpmpn.data.registry import DATASETS, ROOT_VARIABLE
 from dpmpn.data.sources.base import ReadOptions
-from dpmpn.data.sources.columns import SPACES
 from dpmpn.data.sources.formats import open_sources, split_files
 from dpmpn.errors import DataError, UnknownName
 
@@ -90,7 +90,7 @@ plain_name = st.text(
     st.characters(blacklist_categories=["Cs"], blacklist_characters='\t\r\n\ufeff\0"#'),
     min_size=1,
     max_size=6,
-).filter(lambda text: text.strip() == text.strip(SPACES) == text)
+).filter(lambda text: text.strip() == text.strip(AROUND) == text)
 rows = st.lists(st.tuples(plain_name, plain_name, plain_name), min_size=1, max_size=20)
 
 

@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpmpn.data.importer import load_dataset
+from dpmpn.data.names import AROUND
 from dpmpn.data.sources import separated
 from dpmpn.data.sources.base import COLUMNS, ReadOptions, text_chunks
-from dpmpn.data.sources.columns import SPACES
 from dpmpn.data.sources.formats import open_source
+from dpmpn.data.spreadsheets import unmarked_text
 from dpmpn.errors import DataError
 
 NAMES = [
@@ -125,7 +126,9 @@ def same_as_csv_module(content: str, separator: str, chunk: int) -> None:
     expected = [
         tuple(row[:3]) for row in expected if not (comments and row[0].startswith("#") and len(row) < 3)
     ]
-    assert got == [tuple(field.strip(SPACES) for field in row) for row in expected if len(row) == 3]
+    assert got == [
+        tuple(unmarked_text(field.strip(AROUND)) for field in row) for row in expected if len(row) == 3
+    ]
 
 
 def written_and_read(facts: list[tuple[str, str, str]], separator: str, line_end: str, chunk: int) -> None:
@@ -141,7 +144,7 @@ def written_and_read(facts: list[tuple[str, str, str]], separator: str, line_end
             before = separated.text_chunks
             separated.text_chunks = lambda stream: text_chunks(stream, chunk)
             try:
-                expected = [tuple(field.strip(SPACES) for field in fact) for fact in facts]
+                expected = [tuple(unmarked_text(field.strip(AROUND)) for field in fact) for fact in facts]
                 assert read(path, separator=separator) == expected
             finally:
                 separated.text_chunks = before

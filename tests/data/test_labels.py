@@ -112,3 +112,8 @@ def test_what_cannot_be_read_is_named(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message):
         read_labels(tmp_path / name)
+
+
+def test_labels_as_excel_writes_them(tmp_path):
+    (tmp_path / "l.csv").write_bytes("sep=;\r\nid;name\r\nQ1;'=Équipe\r\n".encode("utf-16"))
+    assert read_labels(tmp_path / "l.csv").rows() == [("Q1", "=Équipe", None, None)]

@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data.sources import rdf
+from dpmpn.data.sources import watched_xml
 from dpmpn.data.sources.base import ReadOptions
 from dpmpn.data.sources.rdf import RdfSource
 from dpmpn.errors import DataError
@@ -315,8 +315,8 @@ def test_entity_bombs_are_refused_before_they_unfold(tmp_path, content):
 def test_bombs_are_seen_however_they_are_cut(chunk):
     content = xml(LAUGHS.replace("lol", "l" * 3000), "&l9;").encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rdf, "_CHUNK", chunk)
-        watched = rdf.WatchedXml(io.BytesIO(content), "bomb")
+        patch.setattr(watched_xml, "_CHUNK", chunk)
+        watched = watched_xml.WatchedXml(io.BytesIO(content), "bomb")
         with pytest.raises(DataError, match="unfolds to far more"):
             while watched.read(1000):
                 pass

@@ -265,7 +265,11 @@ def test_a_time_column(tmp_path, name, content):
             b'{"s":"a","p":"r","o":"b"}\n{"s":{},"p":"r","o":"b"}\n',
             "has an array or object as head",
         ),
-        ("f.jsonl", b'{"s":"a","p":"r","o":"b"}\n{"s":"c","p":"r","o":true}\n', "has true or false as tail"),
+        (
+            "f.jsonl",
+            b'{"s":"a","p":"r","o":"b"}\n{"s":"c","p":"r","o":{}}\n',
+            "has an array or object as tail",
+        ),
         (
             "f.jsonl",
             b'{"s":"a","p":"r","o":"b"}\n{"s":"c","p":"r","o":"\\ud800"}\n',

@@ -12,8 +12,10 @@ import polars as pl
 
 from dpmpn.data.sources.base import LONGEST_LINE, encoding_problem, short, text_chunks
 from dpmpn.data.sources.columns import no_text
+from dpmpn.data.sources.layout import separator_said
 from dpmpn.data.sources.parquet import check_name, count_rows, table_errors, table_slices
 from dpmpn.data.sources.unpack import Unpacked, check_file
+from dpmpn.data.spreadsheets import unmarked_text
 from dpmpn.errors import DataError
 from dpmpn.explain.explanation import Prediction
 
@@ -167,8 +169,10 @@ def _lines(path: Path, chunks: Iterable[Any]) -> Iterator[tuple[int, str]]:
 def _separated_records(
     path: Path, lines: Iterator[tuple[int, str]], separator: str
 ) -> Iterator[tuple[int, list[str | None]]]:
-    header = next(lines, (1, ""))[1]
-    if separator == "," and header.count(";") > header.count(","):
+    header, before = next(lines, (1, ""))[1], 0
+    if said := separator_said(header):
+        separator, header, before = said, next(lines, (1, ""))[1], 1
+    elif separator == "," and header.count(";") > header.count(","):
         separator = ";"
     texts = (line + "\n" for line in chain([header], (line for _, line in lines)))
     # In text separated by tabs a quote is a character like others.
@@ -183,13 +187,13 @@ def _separated_records(
             n_columns = n_columns or len(fields)
             if len(fields) != n_columns:
                 raise DataError(
-                    f"{path}, line {reader.line_num:,}: {len(fields)} columns instead of {n_columns} in "
+                    f"{path}, line {before + reader.line_num:,}: {len(fields)} columns instead of {n_columns} in "
                     f"'{short(separator.join(fields))}'; give each line all columns"
                 )
-            yield reader.line_num, [field or None for field in fields]
+            yield before + reader.line_num, [unmarked_text(field) or None for field in fields]
     except csv.Error as error:
         raise DataError(
-            f"{path}, line {reader.line_num:,}: {error}; close quotes, and double those within a name"
+            f"{path}, line {before + reader.line_num:,}: {error}; close quotes, and double those within a name"
         ) from error
 
 

@@ -10,12 +10,10 @@ import typer
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.output import Output
 from dpmpn.data.importer import load_dataset
-from dpmpn.errors import DataError
+from dpmpn.errors import DataError, UnknownName
 from dpmpn.wording import counted
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from dpmpn.data.changed_graph import Changes
 
 OtherGraph = Annotated[
@@ -56,10 +54,14 @@ def changed(
     """The reasoner on a graph with some facts more and some fewer."""
     if not add and not remove:
         return reasoner
-    removed = _facts(remove)
-    other = reasoner.with_facts(add=_facts(add), remove=removed)
+    try:
+        other = reasoner.with_facts(add=add or (), remove=remove or ())
+    except UnknownName:
+        raise
+    except DataError as error:
+        raise DataError(_without_options(str(error))) from error
     if other.changes is not None:
-        held_out = _n_held_out(reasoner, removed) if other.changes.absent else 0
+        held_out = _n_held_out(reasoner, remove or ()) if other.changes.absent else 0
         output.say(", ".join(_notes(other.changes, bool(add), bool(remove), held_out)))
     return other
 
@@ -83,28 +85,20 @@ def _notes(changes: "Changes", is_adding: bool, is_removing: bool, held_out: int
     return notes
 
 
-def _n_held_out(reasoner: Reasoner, facts: "pl.DataFrame") -> int:
-    """How many of the facts only validation or test facts state: the graph cannot lose those."""
+def _n_held_out(reasoner: Reasoner, removed: Sequence[Path]) -> int:
+    """How many of the facts in these files only validation or test facts state: the graph cannot lose those."""
     import numpy as np
 
+    from dpmpn.data.sources.base import COLUMNS
+    from dpmpn.data.sources.formats import facts_of
+
+    facts = facts_of(removed).select(COLUMNS)
     dataset, graph = reasoner.dataset, reasoner.graph
     entity, relation = graph.entities.find, graph.relation_names.find
     asked = {(entity(head), relation(name), entity(tail)) for head, name, tail in facts.iter_rows()}
     held = graph.either_way(np.concatenate([dataset.valid, dataset.test]))
     held = held[graph.find_edges(*held.T) < 0]
     return len(asked & set(map(tuple, held.tolist())))
-
-
-def _facts(paths: Sequence[Path] | None) -> "pl.DataFrame":
-    """The facts of files of any format that can be imported."""
-    import polars as pl
-
-    from dpmpn.data.sources.formats import facts_of
-
-    try:
-        return pl.concat([facts_of(()), *map(facts_of, paths or ())])
-    except DataError as error:
-        raise DataError(_without_options(str(error))) from error
 
 
 def _without_options(message: str) -> str:

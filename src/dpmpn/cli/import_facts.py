@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -209,6 +209,9 @@ def _show(output: Output, report: dict[str, Any], out: Path) -> None:
             output.say(f"  {count:,} left out: {reason}" + (f", such as {example}" if example else ""))
         for note in source.get("notes", ()):
             output.say(f"  {note}")
+    for kind, respelled in report["respelled"].items():
+        if respelled["changed"]:
+            _show_respelled(output, kind, **respelled)
     if report["duplicates"]:
         output.say(f"{counted(report['duplicates'], 'duplicate')} left out")
     output.say(
@@ -234,6 +237,16 @@ def _show(output: Output, report: dict[str, Any], out: Path) -> None:
         )
     output.say(f"Made {out} in {duration(report['seconds'])}. Train on it with:")
     output.say(f"  dpmpn train {shlex.quote(str(out))} --out {shlex.quote('runs/' + report['name'])}")
+
+
+def _show_respelled(
+    output: Output, kind: str, changed: int, merged: int, examples: Mapping[str, str]
+) -> None:
+    """Say which names were not in Unicode's composed form, or had white space around."""
+    was, became = next(iter(examples.items()))
+    same = f"; {counted(merged, 'of them is', 'of them are')} the name of another one now" if merged else ""
+    names = counted(changed, f"name of {kind}", f"names of {kind}")
+    output.say(f"{names} brought to one spelling (Unicode NFC), such as {was!a} to '{became}'{same}")
 
 
 def _show_leaks(output: Output, which: str, leaks: dict[str, Any]) -> None:

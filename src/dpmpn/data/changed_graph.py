@@ -10,10 +10,10 @@ from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph, sorted_unique
 from dpmpn.data.sources.formats import facts_of
 from dpmpn.data.vocabulary import Vocabulary
-from dpmpn.errors import UnknownName
+from dpmpn.errors import DataError, UnknownName
 
 Facts = Any
-"""Names of head, relation and tail: tuples, the path of any file that can be imported, a data frame, a graph."""
+"""Names of head, relation and tail: tuples, the paths of files that can be imported, a data frame, a graph."""
 
 _NEEDS_TRAINING = "a relation the model does not know needs training"
 
@@ -56,13 +56,13 @@ def _encoded(
     """Facts to add and to remove as ids, and the names of new entities."""
     added, removed = facts_of(add), facts_of(remove)
     names = _entity_names(added)
-    ids = _ids_or_new(graph.entities, names)
+    ids = _ids_or_new(graph.entities, names, added)
     new = tuple(names.filter(pl.Series(ids < 0)).to_list())
     ids[ids < 0] = graph.n_entities + np.arange(len(new))
     gone = _entity_names(removed)
     return (
         _facts(graph, added, names, ids, _NEEDS_TRAINING),
-        _facts(graph, removed, gone, _known_ids(graph.entities, gone, "entity")),
+        _facts(graph, removed, gone, _known_ids(graph.entities, gone, "entity", removed)),
         new,
     )
 
@@ -71,8 +71,8 @@ def _entity_names(facts: pl.DataFrame) -> pl.Series:
     return pl.concat([facts["head"], facts["tail"]]).unique().sort()
 
 
-def _ids_or_new(entities: Vocabulary, names: pl.Series) -> np.ndarray:
-    """Id of each name or label, -1 where it is neither.
+def _ids_or_new(entities: Vocabulary, names: pl.Series, facts: pl.DataFrame) -> np.ndarray:
+    """Id of each name or label in these facts, -1 where it is neither.
 
     Unlike a question, a fact is not matched by another spelling of its case: that may well be someone else.
     """
@@ -81,7 +81,7 @@ def _ids_or_new(entities: Vocabulary, names: pl.Series) -> np.ndarray:
         labels = set(entities.labels["name"].drop_nulls())
         for at in np.flatnonzero(ids < 0):
             if names[int(at)] in labels:
-                ids[at] = entities.id(names[int(at)])
+                ids[at] = _known_id(entities, names[int(at)], "entity", facts)
     return ids
 
 
@@ -91,16 +91,38 @@ def _exact_ids(vocabulary: Vocabulary, names: pl.Series) -> np.ndarray:
 
 
 def _known_ids(
-    vocabulary: Vocabulary, names: pl.Series, kind: str, hint: str = "", suggested: int | None = None
+    vocabulary: Vocabulary,
+    names: pl.Series,
+    kind: str,
+    facts: pl.DataFrame,
+    hint: str = "",
+    suggested: int | None = None,
 ) -> np.ndarray:
-    """Id of each name, label or other spelling; others are refused, with near ones among the first `suggested`."""
+    """Id of each name, label or other spelling in these facts; others are refused."""
     ids = _exact_ids(vocabulary, names)
     for at in np.flatnonzero(ids < 0):
-        try:
-            ids[at] = vocabulary.id(names[int(at)], kind, suggested)
-        except UnknownName as error:
-            raise UnknownName(kind, error.name, error.near, hint) from error
+        ids[at] = _known_id(vocabulary, names[int(at)], kind, facts, hint, suggested)
     return ids
+
+
+def _known_id(
+    vocabulary: Vocabulary,
+    name: str,
+    kind: str,
+    facts: pl.DataFrame,
+    hint: str = "",
+    suggested: int | None = None,
+) -> int:
+    """Id of a name in these facts; one that is not known is refused, with near ones among the first `suggested`."""
+    try:
+        return vocabulary.id(name, kind, suggested)
+    except DataError as error:
+        columns = ("relation",) if kind == "relation" else ("head", "tail")
+        is_here = pl.any_horizontal(pl.col(column) == name for column in columns)
+        place = facts.filter(is_here)["place"][0]
+        if isinstance(error, UnknownName):
+            raise UnknownName(kind, error.name, error.near, hint, place) from error
+        raise DataError(f"{place}: {error}") from error
 
 
 def _facts(
@@ -112,7 +134,7 @@ def _facts(
         facts.join(table, left_on=end, right_on="name", how="left", maintain_order="left")["id"].to_numpy()
         for end in ("head", "tail")
     )
-    relation = _known_ids(graph.relation_names, facts["relation"], "relation", hint, graph.n_forward)
+    relation = _known_ids(graph.relation_names, facts["relation"], "relation", facts, hint, graph.n_forward)
     return _sorted(_canonical(np.stack([head, relation, tail], 1), graph), graph)
 
 

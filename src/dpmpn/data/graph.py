@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from dpmpn.data.names import normal
 from dpmpn.data.storage import GraphParts, open_parts, write_parts
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError
@@ -73,7 +74,7 @@ class KnowledgeGraph:
         cls, triples: Iterable[tuple[str, str, str]], add_inverses: bool = True
     ) -> "KnowledgeGraph":
         """Build a graph from (head, relation, tail) names; ids follow the sorted names."""
-        facts = list(triples)
+        facts = [(normal(head), normal(relation), normal(tail)) for head, relation, tail in triples]
         entities = Vocabulary(sorted({h for h, _, _ in facts} | {t for _, _, t in facts}))
         relations = Vocabulary(sorted({r for _, r, _ in facts}))
         ids = [(entities.id(h), relations.id(r, "relation"), entities.id(t)) for h, r, t in facts]

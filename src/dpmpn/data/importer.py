@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -23,9 +23,10 @@ from dpmpn.data.dataset import (
     read_candidates,
     write_dataset,
 )
-from dpmpn.data.graph import KnowledgeGraph, first_of_each, sorted_unique
+from dpmpn.data.graph import KnowledgeGraph, sorted_unique
 from dpmpn.data.labels import read_labels
 from dpmpn.data.leakage import leakage
+from dpmpn.data.numbering import Encoder, NumberedFacts
 from dpmpn.data.registry import find_dataset, known_dataset
 from dpmpn.data.sources.base import COLUMNS, TIME, ReadOptions, Source
 from dpmpn.data.sources.formats import open_sources, source_of, split_files
@@ -143,7 +144,14 @@ def read_dataset(
     known = _all_labels(labels, sources)
     dataset = dataset if known is None else replace(dataset, graph=dataset.graph.labelled(known))
     repeated = n_read - sum(len(dataset.split(which)) for which in SPLITS)
-    return dataset, _report(dataset, sources, known, repeated, sentence)
+    respelled = dict(
+        zip(
+            ("entities", "relations"),
+            ({**each._asdict(), "examples": dict(each.examples)} for each in facts.respelled),
+            strict=True,
+        )
+    )
+    return dataset, _report(dataset, sources, known, repeated, sentence) | {"respelled": respelled}
 
 
 def without_train(folder: Path) -> DataError:
@@ -152,71 +160,6 @@ def without_train(folder: Path) -> DataError:
         f"{folder}: has no file train.*, such as train.txt or train.csv.gz; put the training facts there, or name "
         "the files to `dpmpn import`"
     )
-
-
-class NumberedFacts(NamedTuple):
-    """Facts of all splits as ids, in the order they were read, with the sorted names they stand for."""
-
-    entities: Vocabulary
-    relations: Vocabulary
-    triples: dict[str, np.ndarray]  # int32, n x 3, by split
-    times: np.ndarray | None = None  # of the training facts, where they have some
-
-    @property
-    def n_facts(self) -> int:
-        """How many there are, repeated ones included."""
-        return sum(map(len, self.triples.values()))
-
-    def distinct(self) -> "NumberedFacts":
-        """The facts of each split once, where they stand first."""
-        sizes = len(self.entities), len(self.relations)
-        distinct = {split: first_of_each(rows, *sizes) for split, rows in self.triples.items()}
-        return self._replace(triples=distinct)
-
-
-class Encoder:
-    """Collects batches of named facts; in the end ids follow the sorted names, whatever the order of reading."""
-
-    def __init__(self) -> None:
-        # Polars keeps one table of names for all batches and gives each name a number when it first meets it.
-        entities, relations = (pl.Categorical(pl.Categories.random(physical=pl.UInt32)) for _ in range(2))
-        self._types = dict(zip(COLUMNS, (entities, relations, entities), strict=True))
-        # A table lasts only while a column uses it.
-        self._alive = [pl.Series([""], dtype=table) for table in (entities, relations)]
-        self._codes: dict[str, list[np.ndarray]] = {}
-        self.count = 0
-
-    def add(self, which: str, facts: pl.DataFrame) -> None:
-        """Take a batch of head, relation and tail for a split."""
-        codes = facts.select(pl.col(c).cast(table).to_physical() for c, table in self._types.items())
-        self._codes.setdefault(which, []).append(codes.to_numpy(order="c"))  # n x 3, uint32
-        self.count += facts.height
-
-    def finish(self) -> NumberedFacts:
-        """All facts as ids of the sorted names."""
-        triples = {which: np.concatenate(batches) for which, batches in self._codes.items()}
-        self._codes.clear()
-        ends = [rows[:, column] for rows in triples.values() for column in (0, 2)]
-        entities, entity_ids = self._sorted("head", ends)
-        relations, relation_ids = self._sorted("relation", [t[:, 1] for t in triples.values()])
-        for which, codes in triples.items():
-            ids = np.empty(codes.shape, np.int32)
-            for column, number in enumerate((entity_ids, relation_ids, entity_ids)):
-                ids[:, column] = number[codes[:, column]]
-            triples[which] = ids
-        return NumberedFacts(entities, relations, triples)
-
-    def _sorted(self, column: str, codes: list[np.ndarray]) -> tuple[Vocabulary, np.ndarray]:
-        """The names of a column in sorted order, and the id of each code."""
-        used = np.zeros(max((int(c.max()) + 1 for c in codes if len(c)), default=0), bool)
-        for some in codes:
-            used[some] = True
-        met = np.flatnonzero(used).astype(np.uint32)  # polars leaves gaps
-        names = pl.Series(met).cat.to(self._types[column]).cast(pl.String)
-        order = names.arg_sort().to_numpy()
-        ids = np.empty(len(used), np.int32)
-        ids[met[order]] = np.arange(len(met), dtype=np.int32)
-        return Vocabulary(names.gather(order)), ids
 
 
 def _numbered(sources: Sources, progress: Tick | None = None) -> NumberedFacts:

@@ -10,11 +10,12 @@ from typing import Any
 
 import polars as pl
 
-from dpmpn.data.sources.base import BYTE_ORDER_MARK, LABELS, encoding_problem, refuse_binary
-from dpmpn.data.sources.columns import SPACES
-from dpmpn.data.sources.layout import is_quoted
+from dpmpn.data.names import AROUND
+from dpmpn.data.sources.base import LABELS, encoding_problem, refuse_binary
+from dpmpn.data.sources.layout import is_quoted, separator_said
 from dpmpn.data.sources.parquet import count_rows, open_table, table_errors, table_slices
 from dpmpn.data.sources.unpack import MEGABYTE, Unpacked
+from dpmpn.data.spreadsheets import unmarked_text
 from dpmpn.errors import DataError
 
 _LARGEST = 2048 * MEGABYTE
@@ -41,7 +42,7 @@ def read_labels(path: str | Path) -> pl.DataFrame:
         if stream.read(1):
             raise DataError(f"{path}: is larger than 2 GiB; give only the labels of this graph")
         suffix = Path(stream.name).suffix.lower()
-    text = _decoded(path, content.removeprefix(BYTE_ORDER_MARK))
+    text = _decoded(path, content)
     if suffix in (".json", ".jsonl", ".ndjson"):
         rows = _json_rows(path, text, suffix)
     else:
@@ -69,7 +70,10 @@ def _decoded(path: Path, content: bytes) -> str:
 def _separated_rows(path: Path, text: str, suffix: str) -> Iterator[tuple[str | None, ...]]:
     first = text.partition("\n")[0]
     separator = "," if suffix == ".csv" and "\t" not in first else "\t"
-    if separator == "," and first.count(";") > first.count(","):
+    before = 0
+    if said := separator_said(first):
+        separator, text, before = said, text[len(first) + 1 :], 1
+    elif separator == "," and first.count(";") > first.count(","):
         separator = ";"
     lines = io.StringIO(text, newline="")
     sample = [line.rstrip("\r\n") for line in islice(lines, _SAMPLE) if line.strip()]
@@ -93,11 +97,11 @@ def _separated_rows(path: Path, text: str, suffix: str) -> Iterator[tuple[str | 
                     continue
             if len(row) != len(columns):
                 raise DataError(
-                    f"{path}, line {reader.line_num:,}: {len(row)} columns instead of {len(columns)}; {_WRITE}"
+                    f"{path}, line {before + reader.line_num:,}: {len(row)} columns instead of {len(columns)}; {_WRITE}"
                 )
-            yield _values_of(zip(columns, row, strict=True))
+            yield _values_of(zip(columns, map(unmarked_text, row), strict=True))
     except csv.Error as error:
-        raise DataError(f"{path}, line {reader.line_num:,}: {error}; {_WRITE}") from error
+        raise DataError(f"{path}, line {before + reader.line_num:,}: {error}; {_WRITE}") from error
 
 
 def _columns_of(path: Path, first: list[str]) -> tuple[list[str], bool]:
@@ -145,7 +149,7 @@ def _json_values(path: Path, text: str, suffix: str) -> Iterable[tuple[str, Any]
 
 def _label_column(column: str) -> str:
     """Which of id, name, description and type a column is by its name; empty where it is none of them."""
-    return _COLUMN.get(column.strip(SPACES).lstrip("#").lower(), "")
+    return _COLUMN.get(column.strip(AROUND).lstrip("#").lower(), "")
 
 
 def _values_of(pairs: Iterable[tuple[str, Any]]) -> tuple[str | None, ...]:
@@ -160,7 +164,7 @@ def _values_of(pairs: Iterable[tuple[str, Any]]) -> tuple[str | None, ...]:
 def _value_text(value: Any) -> str:
     if isinstance(value, list):
         return " | ".join(filter(None, map(_value_text, value)))
-    return "" if value is None else str(value).strip(SPACES)
+    return "" if value is None else str(value).strip(AROUND)
 
 
 def _read_parquet(path: Path) -> pl.DataFrame:

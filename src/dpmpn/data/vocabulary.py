@@ -6,10 +6,12 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import pairwise
 from typing import overload
+from unicodedata import is_normalized
 
 import numpy as np
 import polars as pl
 
+from dpmpn.data.names import normal, normal_names
 from dpmpn.errors import DataError, UnknownName
 
 TYPES_APART = " | "  # between the types of an entity that has several
@@ -57,6 +59,15 @@ class Names(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         return (self._decoded(start, end) for start, end in pairwise(self.offsets.tolist()))
+
+    def are_normal(self) -> bool:
+        """Whether all are in Unicode's composed form; a million names take 0.1 s, if they are ASCII none."""
+        # No character composes with a line break.
+        return (
+            not len(self.text)
+            or self.text.max() < 128
+            or is_normalized("NFC", str(self._bytes, "utf-8", "replace"))
+        )
 
     def find(self, name: str) -> int:
         """Position of a name among names in ascending order, -1 where it is not among them."""
@@ -107,7 +118,7 @@ class Vocabulary:
 
     def labelled(self, frame: pl.DataFrame) -> "Vocabulary":
         """The same names with their labels, from a frame of all: id, name, description and type."""
-        names = pl.DataFrame({"id": self.names}, {"id": pl.String})
+        names = normal_names(pl.Series("id", self.names, pl.String)).to_frame()
         labels = names.join(_merged(frame), on="id", how="left", maintain_order="left").drop("id")
         is_any = any(column.null_count() < len(column) for column in labels)
         return Vocabulary.opened(self.packed, self.ascending, labels if is_any else None)
@@ -130,15 +141,23 @@ class Vocabulary:
 
     @cached_property
     def _folded_ids(self) -> dict[str, int]:
-        return _numbered_once([name.casefold() for name in self.names])
+        return _numbered_once([_without_case(name) for name in self.names])
 
     @cached_property
     def _label_ids(self) -> dict[str, int]:
-        return _numbered_once(self._label_list())
+        return _numbered_once([label and normal(label) for label in self._label_list()])
 
     @cached_property
     def _folded_label_ids(self) -> dict[str, int]:
-        return _numbered_once([label and label.casefold() for label in self._label_list()])
+        return _numbered_once([label and _without_case(label) for label in self._label_list()])
+
+    @cached_property
+    def _respelled(self) -> dict[str, int]:
+        """Ids by normal names, of those stored otherwise: graphs that earlier versions made keep their names."""
+        if self.packed.are_normal():
+            return {}
+        spelled = ((normal(name), name, i) for i, name in enumerate(self.names))
+        return {normal_name: i for normal_name, name, i in spelled if normal_name != name}
 
     def __len__(self) -> int:
         return len(self.packed)
@@ -175,16 +194,14 @@ class Vocabulary:
         found = self._find(text)
         if found >= 0:
             return found
-        folded = text.casefold()
-        found = self._label_ids.get(text, -1)
+        folded = _without_case(text)
+        found = self._label_ids.get(normal(text), -1)
         found = found if found >= 0 else self._folded_ids.get(folded, -1)
-        found = found if found >= 0 else self._folded_label_ids.get(folded, -1)
-        stripped = text.strip()
-        return self.find(stripped) if found < 0 and stripped != text else found
+        return found if found >= 0 else self._folded_label_ids.get(folded, -1)
 
     def is_ambiguous(self, text: str) -> bool:
         """Whether `find` finds nothing because the text is the label of several."""
-        return self.find(text) < 0 and text.casefold() in self._folded_label_ids
+        return self.find(text) < 0 and _without_case(text) in self._folded_label_ids
 
     def ids(self, names: pl.Series) -> np.ndarray:
         """Id of each of many names (labels do not count), -1 where there is no such name."""
@@ -193,8 +210,17 @@ class Vocabulary:
         known = pl.DataFrame(
             {"name": self.names, "id": np.arange(len(self))}, {"name": pl.String, "id": pl.Int64}
         )
-        wanted = pl.DataFrame({"name": names.cast(pl.String)})
-        return wanted.join(known, on="name", how="left", maintain_order="left")["id"].fill_null(-1).to_numpy()
+        ids = _joined(names, known)
+        others = (ids < 0).nonzero()[0]
+        spelled = normal_names(names.gather(others).cast(pl.String))
+        if self._respelled or (spelled != names.gather(others)).any():
+            more = pl.DataFrame(
+                {"name": list(self._respelled), "id": list(self._respelled.values())}, known.schema
+            )
+            ids[others] = _joined(
+                spelled, pl.concat([known, more]).unique("name", keep="first", maintain_order=True)
+            )
+        return ids
 
     def near(self, name: str, among: int | None = None) -> list[str]:
         """Up to three names or labels that look like this one, nearest first; of the first `among` ids if given."""
@@ -232,14 +258,23 @@ class Vocabulary:
         return found.arg_true().to_numpy().astype(np.int64)
 
     def _find(self, name: str) -> int:
+        """Id of a name, in whichever form of Unicode it is given or stored."""
+        found = self._find_stored(name)
+        if found >= 0:
+            return found
+        spelled = normal(name)
+        found = self._find_stored(spelled) if spelled != name else -1
+        return found if found >= 0 else self._respelled.get(spelled, -1)
+
+    def _find_stored(self, name: str) -> int:
         return self.packed.find(name) if self.ascending else self._ids.get(name, -1)
 
     def _label_list(self) -> list[str | None]:
         return self.labels["name"].to_list() if self.labels is not None else []
 
     def _ambiguous_message(self, text: str, kind: str) -> str:
-        folded = text.casefold()
-        found = [i for i, label in enumerate(self._label_list()) if label and label.casefold() == folded]
+        folded = _without_case(text)
+        found = [i for i, label in enumerate(self._label_list()) if label and _without_case(label) == folded]
         shown = [f"{self.name(i)} ({self.describe(i) or self.label(i)})" for i in found[:_SHOWN_AMBIGUOUS]]
         more = f" and {len(found) - len(shown)} more" if len(found) > len(shown) else ""
         return (
@@ -247,9 +282,21 @@ class Vocabulary:
         )
 
 
+def _without_case(text: str) -> str:
+    return normal(text).casefold()
+
+
+def _joined(names: pl.Series, known: pl.DataFrame) -> np.ndarray:
+    wanted = pl.DataFrame({"name": names.cast(pl.String)})
+    return (
+        wanted.join(known, on="name", how="left", maintain_order="left")["id"].fill_null(-1).to_numpy().copy()
+    )
+
+
 def _merged(frame: pl.DataFrame) -> pl.DataFrame:
     """One row an identifier: the first name and description that are not empty, and all types."""
-    texts = [pl.col(column).str.strip_chars().replace("", None) for column in ("name", "description", "type")]
+    frame = frame.with_columns(normal_names(frame[column]) for column in frame.columns)
+    texts = [pl.col(column).replace("", None) for column in ("name", "description", "type")]
     types = pl.col("type").drop_nulls().unique(maintain_order=True).str.join(TYPES_APART).replace("", None)
     rows = frame.select("id", *texts).group_by("id", maintain_order=True)
     return rows.agg(pl.col("name", "description").drop_nulls().first(), types)

@@ -5,7 +5,7 @@ Of files: pieces of whole lines; what is no text, and what is wrong with a line.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -38,7 +38,6 @@ _MAGIC: tuple[tuple[bytes, str, str], ...] = (
     (rb"[^\0]{1,100}\0[\0-\xff]{156,255}ustar", "a tar archive", _UNPACK),
     (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office file, such as an Excel table", _CSV),
     (rb"\xff\xfe\0\0|\0\0\xfe\xff", "UTF-32 text", _UTF8),
-    (rb"\xff\xfe|\xfe\xff", "UTF-16 text", _UTF8),
     (rb"(?:[\t\n\r -~]\0){4}|(?:\0[\t\n\r -~]){4}", "UTF-16 text", _UTF8),
     (rb"\x89PNG\r\n\x1a\n", "a PNG image", _OTHER),
     (rb"\xff\xd8\xff", "a JPEG image", _OTHER),
@@ -63,7 +62,6 @@ _MANY_NULS = 8
 _NUL_SHARE = 1 / 500
 CHUNK = 16 * MEGABYTE  # large enough that what a piece costs does not count, small enough for any memory
 LONGEST_LINE = MEGABYTE
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -106,6 +104,8 @@ class Source(ABC):
     """Something facts are read from, once, from beginning to end."""
 
     account: Account
+    unit = "row"  # what facts are numbered by
+    _numbers: Sequence[int] = ()
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Frames of head, relation and tail (and time): text without nulls, none of it empty, and no frame either."""
@@ -118,6 +118,10 @@ class Source(ABC):
     @abstractmethod
     def position(self) -> tuple[int, int | None]:
         """How much was read (bytes or rows), and how much there is where that is known."""
+
+    def numbers(self) -> Sequence[int]:
+        """Lines or rows, from 1, of the facts of the last batch; none where they have no number."""
+        return self._numbers
 
     def labels(self) -> pl.DataFrame:
         """Names, descriptions and types met while reading, columns of LABELS; none in most sources."""
@@ -181,11 +185,9 @@ class Problem(NamedTuple):
 
 
 def text_chunks(stream: Unpacked, size: int = CHUNK) -> Iterator[Chunk]:
-    """Pieces of whole lines, about as large as asked; a byte order mark is left out."""
+    """Pieces of whole lines, about as large as asked."""
     refuse_binary(stream.path, stream.beginning)
     line, rest = 1, b""
-    if stream.beginning.startswith(BYTE_ORDER_MARK):
-        stream.read_full(len(BYTE_ORDER_MARK))
     while content := stream.read_full(size):
         content = rest + content
         cut = content.rfind(b"\n") + 1
@@ -211,6 +213,8 @@ def check_line_lengths(path: Path, first: int, content: bytes) -> None:
 
 class FileSource(Source):
     """Facts in a file, plain or packed."""
+
+    unit = "line"
 
     def __init__(self, path: str | Path, options: ReadOptions) -> None:
         self._path, self._options = Path(path), options

@@ -1,17 +1,20 @@
 """Which columns of a table are head, relation and tail, and its rows as facts, gaps refused or counted."""
 
+import math
 import re
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
-from dpmpn.data.sources.base import COLUMNS, TIME, Account, ReadOptions, Source, short
+from dpmpn.data.names import AROUND
+from dpmpn.data.sources.base import COLUMNS, LONGEST_LINE, TIME, Account, ReadOptions, Source, short
 from dpmpn.errors import DataError
 from dpmpn.wording import counted
 
-# White space as polars strips it; str.strip() would take a few control characters more.
-SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 # What people call them; compared in lower case, without a leading '#', '?' or ':' and what stands in brackets.
 _USUAL = {
     "head": "head subject source from h s subj src start head_id subject_id source_id start_id from_id head_entity "
@@ -27,6 +30,10 @@ _ELSE = {
     "relation": "label attribute",
     "tail": "value node2 node_2 entity2 entity_2",
 }
+
+
+_EXACT = 2.0**53  # floats below it are exact where they are whole
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def _by_alias(aliases: dict[str, str]) -> dict[str, str]:
@@ -187,9 +194,24 @@ def has_empty(frame: pl.DataFrame) -> bool:
 
 
 def no_text(name: str) -> pl.Expr:
-    """Whether the fields of a column are empty, white space, or hold a NUL."""
+    """Whether the fields of a column are empty, white space or byte order marks, hold a NUL, or have no end."""
     column = pl.col(name)
-    return (column.str.strip_chars().str.len_bytes() == 0) | column.str.contains("\0", literal=True)
+    is_empty = column.str.strip_chars(AROUND).str.len_bytes() == 0
+    return is_empty | column.str.contains("\0", literal=True) | (column.str.len_bytes() > LONGEST_LINE)
+
+
+def not_a_name(value: str | None) -> str:
+    """What is wrong with a field of which `no_text` says that something is."""
+    if value is not None and len(value.encode()) > LONGEST_LINE:
+        return "is longer than 1 MiB"
+    return "holds a NUL" if value and "\0" in value else "is empty or not text"
+
+
+class Texts(NamedTuple):
+    """A column as text: null where there is no name."""
+
+    column: pl.Series
+    wrong: Mapping[int, str] = MappingProxyType({})  # positions of what cannot be a name, and why it cannot
 
 
 class RowSource(Source):
@@ -205,42 +227,40 @@ class RowSource(Source):
 
     def _facts(self, rows: Sequence[Sequence[Any]], positions: Sequence[int]) -> pl.DataFrame:
         """The facts of some more rows, from the values in these positions."""
-        columns, first = list(zip(*rows, strict=True)), self._rows + 1
-        texts = [
-            texts_of_values(columns[at], name, self.account, first)
-            for at, name in zip(positions, output_names(self._options), strict=True)
-        ]
-        facts = facts_of_columns(texts, self.account, self._options, first)
-        self._rows += len(rows)
+        columns = list(zip(*rows, strict=True))
+        return self._whole_rows([texts_of_values(columns[at]) for at in positions], len(rows))
+
+    def _whole_rows(self, columns: Sequence[Texts], n_rows: int) -> pl.DataFrame:
+        """The facts of some more rows, from the columns head, relation, tail (and time)."""
+        first, self._rows = self._rows + 1, self._rows + n_rows
+        facts, self._numbers = whole_rows(columns, self.account, self._options, first)
         return facts
 
 
-def facts_of_columns(
-    columns: Sequence[pl.Series], account: Account, options: ReadOptions, first: int
-) -> pl.DataFrame:
-    """Facts of the columns head, relation, tail (and time); `first` is the number of the first row, from 1."""
+def whole_rows(
+    columns: Sequence[Texts], account: Account, options: ReadOptions, first: int
+) -> tuple[pl.DataFrame, Sequence[int]]:
+    """The rows in which all is text, and their numbers; others are refused or counted by what they lack first."""
     names = output_names(options)
-    texts = [_text(column, name, account) for name, column in zip(names, columns, strict=True)]
-    return whole_rows(pl.DataFrame(texts), account, options, first)
-
-
-def whole_rows(facts: pl.DataFrame, account: Account, options: ReadOptions, first: int) -> pl.DataFrame:
-    """The rows in which all is text; others are refused or counted by what they lack first."""
+    facts = pl.DataFrame([texts.column.alias(name) for name, texts in zip(names, columns, strict=True)])
     account.read += facts.height
-    wrong = facts.select(no_text(name).fill_null(True) for name in facts.columns)
+    wrong = facts.select(no_text(name).fill_null(True) for name in names)
     rest = lacking = wrong.select(pl.any_horizontal(pl.all())).to_series()
     if not lacking.any():
-        return facts
-    for name in facts.columns:
+        return facts, range(first, first + facts.height)
+    for name, texts in zip(names, columns, strict=True):
         here = rest & wrong.get_column(name)
         rest = rest & ~here
-        if here.any():
-            at = int(here.arg_max() or 0)
-            shown = short(", ".join("" if value is None else value for value in facts.row(at)))
-            problem = f"row {first + at:,}: the {name} is empty or not text in '{shown}'"
-            advice = f"give it a {'time' if name == TIME else 'name'} or delete the row"
-            refuse_rows(f"empty {name}", int(here.sum()), problem, account, options, advice)
-    return facts.filter(~lacking)
+        strange = here & pl.Series(np.isin(np.arange(len(here)), list(texts.wrong)))
+        for these, reason in ((strange, f"{name} is not a name"), (here & ~strange, f"empty {name}")):
+            if these.any():
+                at = int(these.arg_max() or 0)
+                shown = short(", ".join("" if value is None else value[:200] for value in facts.row(at)))
+                said = texts.wrong.get(at) or not_a_name(facts[name][at])
+                problem = f"row {first + at:,}: the {name} {said} in '{shown}'"
+                advice = f"give it a {'time' if name == TIME else 'name'} or delete the row"
+                refuse_rows(reason, int(these.sum()), problem, account, options, advice)
+    return facts.filter(~lacking), (first + np.flatnonzero(~lacking.to_numpy())).tolist()
 
 
 def refuse_rows(
@@ -252,43 +272,56 @@ def refuse_rows(
     account.skip(reason, count, f"{account.source}, {example}")
 
 
-def texts_of_values(values: Sequence[Any], name: str, account: Account, first: int) -> pl.Series:
-    """A column of any values as text; None and NaN stay empty, what cannot be a name is refused."""
+def texts_of_values(values: Sequence[Any]) -> Texts:
+    """A column of any values as text; None and numbers that are not finite stay empty."""
     texts = [value if type(value) is str else _text_of_value(value) for value in values]
-    if False in texts:
-        at = texts.index(False)
-        found = type(values[at]).__name__
-        raise DataError(
-            f"{account.source}, row {first + at:,}: the {name} is of type {found}; give texts or numbers"
-        )
+    wrong = {at: f"is of type {type(values[at]).__name__}" for at, text in enumerate(texts) if text is False}
+    names: list[Any] = [None if text is False else text for text in texts] if wrong else texts
     try:
-        return pl.Series(name, texts, dtype=pl.String)
-    except UnicodeEncodeError as error:  # half of a surrogate pair, which Python text may hold
-        at = texts.index(error.object)
-        raise DataError(
-            f"{account.source}, row {first + at:,}: the {name} {error.object!a} is not Unicode; rename it"
-        ) from error
+        return Texts(pl.Series(names, dtype=pl.String), wrong)
+    except UnicodeEncodeError:  # half of a surrogate pair, which Python text may hold
+        for at, name in enumerate(names):
+            if name is not None and _HALF.search(name):
+                wrong[at], names[at] = f"{name!a:.120} is not Unicode", None
+        return Texts(pl.Series(names, dtype=pl.String), wrong)
 
 
 def _text_of_value(value: Any) -> str | bool | None:
     """The text of a value, None where there is none, False where the value is neither text nor number."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
-    if isinstance(value, (bytes, bytearray, memoryview, list, tuple, dict, set)):
+    if isinstance(value, (bytes, bytearray, memoryview, list, tuple, dict, set, np.ndarray)):
         return False
-    # Only NaN is not equal to itself.
-    return None if isinstance(value, float) and value != value else str(value)
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return str(value) if value.is_finite() else None
+    if isinstance(value, (float, np.floating)):
+        if not math.isfinite(value):
+            return None
+        return str(int(value)) if value == int(value) and abs(float(value)) < _EXACT else str(value)
+    return str(value)
 
 
-def _text(series: pl.Series, name: str, account: Account) -> pl.Series:
-    """A column as text; whole numbers that a gap in the column made floats are whole again: 7.0 is the id 7."""
+def texts_of_column(series: pl.Series, where: str) -> Texts:
+    """A typed column as text; whole numbers that a gap in the column made floats are whole again: 7.0 is the id 7."""
     dtype = series.dtype
+    if dtype == pl.Object or dtype.is_nested():
+        raise DataError(f"{where}: column '{series.name}' holds {dtype}, not names; name another one")
+    if dtype == pl.Binary:
+        return Texts(pl.Series([_decoded(content) for content in series], dtype=pl.String))
+    texts = series.cast(pl.String)
     if dtype.is_float():
-        series = series.fill_nan(None)
-        whole = (series == series.floor()) & (series.abs() < 2.0**53)
-        series = series.cast(pl.Int64) if whole.fill_null(True).all() else series
-    if dtype == pl.Null:
-        return pl.Series(name, [None] * len(series), dtype=pl.String)
-    if dtype == pl.Binary or dtype == pl.Object or dtype.is_nested():
-        raise DataError(f"{account.source}: column '{series.name}' holds {dtype}; give texts or numbers")
-    return series.cast(pl.String).alias(name)
+        is_whole = (series == series.floor()) & (series.abs() < _EXACT)
+        whole = series.set(~is_whole, None).cast(pl.Int64).cast(pl.String)
+        texts = pl.select(pl.when(series.is_finite()).then(pl.coalesce(whole, texts))).to_series()
+    if dtype == pl.Datetime:
+        texts = texts.str.replace(r"\.0+$", "")  # as Python writes it
+    return Texts(texts)
+
+
+def _decoded(content: bytes | None) -> str | None:
+    try:
+        return None if content is None else content.decode()
+    except UnicodeDecodeError:
+        return None

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from dpmpn.data.sources.base import ReadOptions, Source, looks_like
+from dpmpn.data.names import normal_names
+from dpmpn.data.sources.base import COLUMNS, ReadOptions, Source, looks_like
 from dpmpn.data.sources.columns import output_names
 from dpmpn.data.sources.frames import frame_source
 from dpmpn.data.sources.json_lines import JsonLinesSource
@@ -51,6 +52,7 @@ _FORMATS = (
 FORMATS = {name: format for format in _FORMATS for name in (format.name, *format.aliases)}
 """Formats by their names, which are suffixes, too."""
 
+PLACE = "place"
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://")
 # Names of the files of a dataset's folder, without suffixes. `graph` is what a NELL-995 task reasons on.
 _STEMS = {
@@ -69,9 +71,22 @@ def source_of(given: Any, options: ReadOptions | None = None) -> Source:
 
 
 def facts_of(given: Any, options: ReadOptions | None = None) -> pl.DataFrame:
-    """All facts of a path, an address or an object in memory, as one frame."""
-    schema = dict.fromkeys(output_names(options or ReadOptions()), pl.String)
-    return pl.concat([pl.DataFrame(schema=schema), *source_of(given, options).batches()])
+    """All facts of a path, several paths, an address or an object in memory, as one frame; names as `normal` has them.
+
+    The column `place` says where each stands, such as "facts.csv, line 3".
+    """
+    if isinstance(given, list | tuple) and given and all(isinstance(each, Path) for each in given):
+        return pl.concat([facts_of(each, options) for each in given])
+    source = source_of(given, options)
+    frames = [pl.DataFrame(schema=dict.fromkeys((*output_names(options or ReadOptions()), PLACE), pl.String))]
+    for facts in source.batches():
+        where = pl.lit(source.account.source)
+        if numbers := source.numbers():
+            where = pl.format(f"{{}}, {source.unit} {{}}", where, pl.Series(numbers))
+        frames.append(
+            facts.with_columns(*(normal_names(facts[name]) for name in COLUMNS), where.alias(PLACE))
+        )
+    return pl.concat(frames)
 
 
 def open_sources(sources: Sequence[str], options: ReadOptions) -> list[Source]:
@@ -151,7 +166,7 @@ def _name_by_content(beginning: bytes) -> str:
     known = looks_like(beginning)
     if known and known[0] in ("a Parquet file", "an Arrow file"):
         return "parquet" if "Parquet" in known[0] else "arrow"
-    text = beginning.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = beginning.lstrip()
     if text.startswith((b"{", b"[")):
         return "jsonld" if b'"@context"' in text or b'"@id"' in text else "jsonl"
     if text.startswith((b"<?xml", b"<rdf:RDF")):

@@ -13,10 +13,11 @@ import polars as pl
 from dpmpn.data.sources.base import COLUMNS, LABELS, Account, ReadOptions, Source
 from dpmpn.data.sources.columns import (
     RowSource,
-    facts_of_columns,
+    Texts,
     find_columns,
     output_names,
     refuse_rows,
+    texts_of_column,
     texts_of_values,
 )
 from dpmpn.data.sources.rdf import Statements, StatementSource
@@ -56,7 +57,7 @@ class FrameSource(RowSource):
         name: str,
         columns: list[str],
         height: int,
-        column: Callable[[int, int, int], pl.Series],  # of a position: the values from one row to another
+        column: Callable[[int, int, int], Texts],  # of a position: the values from one row to another
         options: ReadOptions,
     ) -> None:
         super().__init__(name, options)
@@ -66,9 +67,7 @@ class FrameSource(RowSource):
     def _batches(self) -> Iterator[pl.DataFrame]:
         for start in range(0, self._height, _BATCH):
             end = min(start + _BATCH, self._height)
-            columns = [self._column(at, start, end) for at in self._positions]
-            self._rows = end
-            yield facts_of_columns(columns, self.account, self._options, start + 1)
+            yield self._whole_rows([self._column(at, start, end) for at in self._positions], end - start)
 
     def position(self) -> tuple[int, int | None]:
         """Rows read, and how many there are."""
@@ -120,7 +119,7 @@ def _from_polars(frame: Any, options: ReadOptions) -> Source:
         "polars frame",
         frame.columns,
         frame.height,
-        lambda at, start, end: frame.to_series(at)[start:end],
+        lambda at, start, end: texts_of_column(frame.to_series(at)[start:end], "polars frame"),
         options,
     )
 
@@ -144,13 +143,13 @@ def _from_pandas(frame: Any, options: ReadOptions) -> Source:
     names = [str(name) for name in frame.columns]
     account_name = "pandas frame"
 
-    def column(at: int, start: int, end: int) -> pl.Series:
+    def column(at: int, start: int, end: int) -> Texts:
         values = frame.iloc[start:end, at]
         if getattr(values.dtype, "kind", "O") in _NUMBERS and type(values.dtype).__module__.startswith(
             "numpy"
         ):
-            return pl.Series(names[at], values.to_numpy())
-        return texts_of_values(values.tolist(), names[at], Account(account_name), start + 1)
+            return texts_of_column(pl.Series(names[at], values.to_numpy()), account_name)
+        return texts_of_values(values.tolist())
 
     return FrameSource(account_name, names, len(frame), column, options)
 

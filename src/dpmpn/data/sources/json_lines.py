@@ -8,8 +8,9 @@ from typing import Any, NoReturn
 
 import polars as pl
 
+from dpmpn.data.names import AROUND
 from dpmpn.data.sources.base import (
-    BYTE_ORDER_MARK,
+    LONGEST_LINE,
     BadLines,
     Chunk,
     FileSource,
@@ -19,7 +20,7 @@ from dpmpn.data.sources.base import (
     short,
     text_chunks,
 )
-from dpmpn.data.sources.columns import SPACES, find_columns, has_empty, output_names
+from dpmpn.data.sources.columns import find_columns, has_empty, output_names
 from dpmpn.data.sources.unpack import MEGABYTE, Unpacked
 from dpmpn.errors import DataError
 
@@ -50,7 +51,7 @@ class JsonLinesSource(FileSource):
 
     def _batches(self) -> Iterator[pl.DataFrame]:
         with Unpacked(self._path) as self._stream:
-            first = self._stream.beginning.removeprefix(BYTE_ORDER_MARK).lstrip().split(b"\n", 1)[0].rstrip()
+            first = self._stream.beginning.lstrip().split(b"\n", 1)[0].rstrip()
             if _opens_array(first):
                 yield from self._array_batches(self._stream, self._bad("item"))
                 return
@@ -94,11 +95,12 @@ class JsonLinesSource(FileSource):
         if len(rows) != content.count(b"\n") + 1 or has_empty(frame):
             return None
         self.account.read += len(rows)
+        self._numbers = range(chunk.first, chunk.first + len(rows))
         return frame
 
     def _read_exact(self, chunk: Chunk, bad: BadLines) -> pl.DataFrame:
         """Line by line, the slow way that says which line is wrong."""
-        rows = []
+        rows, self._numbers = [], numbers = [], list[int]()
         for number, line in enumerate(chunk.content.removesuffix(b"\n").split(b"\n"), start=chunk.first):
             self.account.read += 1
             if not line.strip():
@@ -111,10 +113,13 @@ class JsonLinesSource(FileSource):
                 bad.add(number, fields)
             else:
                 rows.append(fields)
+                numbers.append(number)
         return self._frame(rows)
 
     def _array_batches(self, stream: Unpacked, bad: BadLines) -> Iterator[pl.DataFrame]:
+        self.unit = bad.unit
         rows: list[list[str]] = []
+        numbers: list[int] = []
         for number, item in enumerate(_array_items(stream), start=1):
             self.account.read += 1
             fields = self._fields(f"{self._path}, item {number:,}", item, None)
@@ -122,9 +127,12 @@ class JsonLinesSource(FileSource):
                 bad.add(number, fields)
             else:
                 rows.append(fields)
+                numbers.append(number)
             if len(rows) == _BATCH:
+                self._numbers = numbers
                 yield self._frame(rows)
-                rows = []
+                rows, numbers = [], []
+        self._numbers = numbers
         yield self._frame(rows)
 
     def _fields(self, where: str, row: Any, line: bytes | None) -> list[str] | Problem:
@@ -140,13 +148,16 @@ class JsonLinesSource(FileSource):
         fields = []
         for name, key in zip(self._names, self._keys or (), strict=True):
             value = row[key] if self._length is not None else row.get(key)
-            if value is None or (type(value) is str and not value.strip(SPACES)):
+            if value is None or (type(value) is str and not value.strip(AROUND)):
                 return _problem(f"empty {name}", f"has an empty {name}", row, line)
+            if type(value) is bool:
+                value = "true" if value else "false"
             if type(value) is not str:
-                said = "true or false" if type(value) is bool else "an array or object"
-                return _problem(f"{name} is not a name", f"has {said} as {name}", row, line)
+                return _problem(f"{name} is not a name", f"has an array or object as {name}", row, line)
             if _NOT_TEXT.search(value):
                 return _problem(f"{name} is not text", f"has a {name} that is not text", row, line)
+            if len(value.encode()) > LONGEST_LINE:
+                return _problem(f"empty {name}", f"has a {name} longer than 1 MiB", row, line)
             fields.append(value)
         return fields
 
@@ -203,7 +214,7 @@ def _holds_facts(where: str) -> DataError:
 
 def _array_items(stream: Unpacked) -> Iterator[Any]:
     """Items of a file that is one array, decoded one after the other."""
-    content = stream.read_full(LARGEST_ARRAY + 1).removeprefix(BYTE_ORDER_MARK)
+    content = stream.read_full(LARGEST_ARRAY + 1)
     if len(content) > LARGEST_ARRAY:
         raise DataError(
             f"{stream.path}: is one JSON array of more than 256 MB; write one object a line instead"

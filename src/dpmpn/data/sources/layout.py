@@ -1,6 +1,7 @@
 """How a file of separated text is laid out, found out from its first lines where it is not said."""
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ _SPELLED = {
     "space": " ",
     "whitespace": " ",
 }
+_SAID = re.compile(r'"?sep=([^\w\s"]|\t| )"?\r?\n?', re.ASCII | re.IGNORECASE)
 _TAB_FIRST, _COMMA_FIRST = "\t,;| ", ",;\t|"
 _SAMPLE = 100  # lines
 # Shares of lines: the expected separator is kept above one, another needs the other.
@@ -45,6 +47,7 @@ class Layout:
     positions: tuple[int, ...]  # of head, relation, tail (and time), from 0
     names: tuple[str, ...]
     header_line: int | None = None  # from 0
+    header: tuple[str, ...] | None = None  # what the columns of head, relation, tail (and time) are called
     note: str = ""  # what may be wrong about it
 
     @property
@@ -82,7 +85,14 @@ def find_layout(path: PurePath, name: str, beginning: Sequence[bytes], options: 
     if header is None and options.header is None and _stands_out(sampled, positions):
         first = _fields_shown(sampled[0][position] for position in positions)
         note = f"the first line was read as a fact ({first}); give --header if it names the columns"
-    return Layout(separator, quoted, n_columns, positions, output_names(options), header, note)
+    called = None if header is None else tuple(names[position].strip() for position in positions)
+    return Layout(separator, quoted, n_columns, positions, output_names(options), header, called, note)
+
+
+def separator_said(line: str) -> str | None:
+    """The separator that a first line such as `sep=;` says, as Excel writes and reads it; None for all other lines."""
+    said = _SAID.fullmatch(line)
+    return said[1] if said else None
 
 
 def split_line(line: str, separator: str, quoted: bool) -> list[str]:

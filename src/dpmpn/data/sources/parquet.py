@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from dpmpn.data.sources.base import FileSource, ReadOptions
-from dpmpn.data.sources.columns import find_columns, output_names, whole_rows
+from dpmpn.data.sources.columns import find_columns, texts_of_column, whole_rows
 from dpmpn.data.sources.unpack import HARMLESS_SIZE, LARGEST_RATIO, check_file
 from dpmpn.errors import DataError
 
@@ -30,14 +31,18 @@ def open_table(path: Path) -> pl.LazyFrame:
     """A Parquet or Arrow file, recognised by its first bytes; nothing but its schema is read."""
     check_file(path)
     check_name(path)
+    # Without glob a name such as 'facts[1].parquet' is one file.
+    scan = pl.scan_parquet if _format_of(path) == "parquet" else pl.scan_ipc
+    return scan(path, glob=False, hive_partitioning=False)
+
+
+def _format_of(path: Path) -> str:
     with path.open("rb") as file:
         beginning = file.read(8)
     format = next((name for first, name in _FIRST_BYTES.items() if beginning.startswith(first)), None)
     if format is None:
         raise DataError(f"{path}: is not a Parquet or Arrow file; give its --format")
-    # Without glob a name such as 'facts[1].parquet' is one file.
-    scan = pl.scan_parquet if format == "parquet" else pl.scan_ipc
-    return scan(path, glob=False, hive_partitioning=False)
+    return format
 
 
 def count_rows(path: Path, table: pl.LazyFrame) -> int:
@@ -87,6 +92,8 @@ def broken_table(path: Path, reason: str) -> DataError:
 class ParquetSource(FileSource):
     """A Parquet file, or a Feather or Arrow one."""
 
+    unit = "row"
+
     def __init__(self, path: str | Path, options: ReadOptions) -> None:
         super().__init__(path, options)
         check_name(self._path)
@@ -94,27 +101,65 @@ class ParquetSource(FileSource):
 
     def _batches(self) -> Iterator[pl.DataFrame]:
         with table_errors(self._path):
-            table = self._scan()
+            table = open_table(self._path)
+            names = table.collect_schema().names()
+            positions = find_columns(str(self._path), names, True, self._options)
+            chosen = list(dict.fromkeys(names[at] for at in positions))
+            table = table.select(chosen)
             self._n_rows = count_rows(self._path, table)
-        for frame in table_slices(self._path, table, self._n_rows):
+        for frame in self._slices(table, self._n_rows):
             first, self._done = self._done + 1, self._done + frame.height
-            yield whole_rows(frame, self.account, self._options, first)
+            columns = [texts_of_column(frame[names[at]], str(self._path)) for at in positions]
+            facts, self._numbers = whole_rows(columns, self.account, self._options, first)
+            yield facts
 
     def position(self) -> tuple[int, int | None]:
         """Rows that were read, and how many there are once the file is open."""
         return self._done, self._n_rows
 
-    def _scan(self) -> pl.LazyFrame:
-        """The columns asked for, as text; what is not text, such as broken UTF-8, is null."""
-        table = open_table(self._path)
-        schema = table.collect_schema()
-        positions = find_columns(str(self._path), schema.names(), True, self._options)
-        columns = []
-        for position, name in zip(positions, output_names(self._options), strict=True):
-            column = schema.names()[position]
-            if schema[column].is_nested() or schema[column] == pl.Object:
-                raise DataError(
-                    f"{self._path}: column '{column}' holds {schema[column]}, not names; name another one"
-                )
-            columns.append(pl.col(column).cast(pl.String, strict=False).alias(name))
-        return table.select(columns)
+    def _slices(self, table: pl.LazyFrame, n_rows: int) -> Iterator[pl.DataFrame]:
+        try:
+            yield from table_slices(self._path, table, n_rows)
+        except DataError as error:
+            if "utf" not in str(error.__cause__).lower():
+                raise
+            # Polars cannot tell which of the texts is not UTF-8.
+            rest = undecoded_rows(self._path, table.collect_schema().names())
+            yield from _after(rest, self._done)
+
+
+def undecoded_rows(path: Path, names: list[str]) -> Iterator[pl.DataFrame]:
+    """The rows of a table with its texts as bytes, some at a time."""
+    try:
+        import pyarrow  # type: ignore[import-untyped]
+        import pyarrow.dataset  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise DataError(
+            f"{path}: holds text that is not UTF-8; write the file again, or pip install pyarrow, which finds the rows"
+        ) from error
+    with table_errors(path):
+        for batch in pyarrow.dataset.dataset(path, format=_format_of(path)).to_batches(
+            columns=names, batch_size=ROWS
+        ):
+            columns = {name: _undecoded(pyarrow, batch.column(name)) for name in names}
+            yield pl.DataFrame(columns)
+
+
+def _undecoded(pyarrow: Any, column: Any) -> pl.Series:
+    kinds = pyarrow.types
+    if kinds.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if (
+        kinds.is_string(column.type)
+        or kinds.is_large_string(column.type)
+        or kinds.is_string_view(column.type)
+    ):
+        column = column.cast(pyarrow.large_binary())
+    return pl.Series(pl.from_arrow(column))
+
+
+def _after(frames: Iterator[pl.DataFrame], done: int) -> Iterator[pl.DataFrame]:
+    """The rows after so many."""
+    for frame in frames:
+        yield frame.slice(min(done, frame.height))
+        done = max(0, done - frame.height)

@@ -9,19 +9,16 @@ order they are met, and with a scope `_:scope/id`. A literal that is kept is nam
 """
 
 import io
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
 from urllib.parse import quote
-from xml.parsers import expat
 
 import polars as pl
 
 from dpmpn.data.sources.base import (
-    BYTE_ORDER_MARK,
     COLUMNS,
     FACTS,
     LABELS,
@@ -36,7 +33,8 @@ from dpmpn.data.sources.base import (
     short,
     text_chunks,
 )
-from dpmpn.data.sources.unpack import MEGABYTE, PieceReader, Unpacked
+from dpmpn.data.sources.unpack import MEGABYTE, Unpacked
+from dpmpn.data.sources.watched_xml import WatchedXml
 from dpmpn.errors import DataError
 
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -62,12 +60,6 @@ _ESCAPES = {r"\\": "\\", r"\"": '"', r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\b
 _ESCAPES |= {f"\\u{code:04X}": " " for code in (*range(0x20), 0x7F)}
 _XSD = r"\^\^<http://www\.w3\.org/2001/XMLSchema#([A-Za-z]+)>$"
 _GRAPH = r' (?:<[^\s<>"]*>|_:[^\s"]+)$'
-_CHUNK = MEGABYTE
-_LARGEST_ENTITY = 1 << 16  # bytes, unfolded; entities of RDF/XML are namespaces
-_ALLOWANCE = 1 << 24  # bytes a document may grow by entities, beside ten times its size
-_DEEPEST = 1000  # elements; pyoxigraph takes time by the square of the depth
-_DECLARATION = re.compile(rb"<!ENTITY\s+(?:%\s*)?([^\s\"']+)\s([^<]*)")
-_REFERENCE = re.compile(rb"&([^;&#\s]{1,200});")
 FORMATS = {
     "nt": "N_TRIPLES",
     "nq": "N_QUADS",
@@ -88,6 +80,9 @@ class Statements:
         self._anonymous: dict[str, str] = {}
         self._texts: list[pl.DataFrame] = []
         self._types: list[pl.DataFrame] = []
+        self.kept = pl.Series(
+            dtype=pl.UInt32
+        )  # positions of the last facts among the statements they were read from
 
     def facts(self, quads: bytes) -> pl.DataFrame:
         """The facts of canonical N-Quads lines."""
@@ -105,6 +100,7 @@ class Statements:
     def facts_of_terms(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The facts of columns of terms as N-Quads writes them; further columns are kept beside."""
         self._account.read += frame.height
+        frame = frame.with_row_index("at")
         literal = pl.col("tail").str.starts_with('"')
         frame = frame.with_columns(pl.col("relation").str.strip_prefix("<").str.strip_suffix(">"))
         frame = frame.with_columns(self._named("head", frame))
@@ -118,7 +114,8 @@ class Statements:
             frame = self._without(frame, literal, "literal value")
         frame = frame.with_columns(self._named("tail", frame))
         self._keep_types(frame)
-        return frame
+        self.kept = frame["at"]
+        return frame.drop("at")
 
     def labels(self) -> pl.DataFrame:
         """A row for each term with a name, a description or a type."""
@@ -242,6 +239,7 @@ class RdfSource(StatementSource, FileSource):
         super().__init__(path, options)
         self._format = getattr(pyoxigraph().RdfFormat, FORMATS[format])
         self._by_line = format in ("nt", "nq")
+        self._chunk: Chunk | None = None  # the lines of the last facts
         self._statements = Statements(self.account, options)
 
     @property
@@ -253,9 +251,18 @@ class RdfSource(StatementSource, FileSource):
         with Unpacked(self._path) as file:
             self._stream = file
             parts = self._line_parts(file) if self._by_line else self._document_parts(file)
-            yield from map(self._statements.facts, parts)
+            for self._chunk, quads in parts:
+                yield self._statements.facts(quads)
 
-    def _document_parts(self, file: Unpacked) -> Iterator[bytes]:
+    def numbers(self) -> Sequence[int]:
+        """Lines of the last facts, where a statement is a line."""
+        if self._chunk is None:
+            return ()
+        lines = enumerate(self._chunk.content.split(b"\n"), self._chunk.first)
+        stated = [number for number, line in lines if line.strip() and not line.lstrip().startswith(b"#")]
+        return [stated[at] for at in self._statements.kept]
+
+    def _document_parts(self, file: Unpacked) -> Iterator[tuple[None, bytes]]:
         """The document as canonical N-Quads; after an error nothing can be told about the rest."""
         ox = pyoxigraph()
         refuse_binary(self._path, file.beginning)
@@ -263,7 +270,7 @@ class RdfSource(StatementSource, FileSource):
         parser = ox.parse(self._bytes(file), self._format, base_iri=base)
         try:
             while quads := ox.serialize(islice(parser, _BATCH), format=ox.RdfFormat.N_QUADS):
-                yield quads
+                yield None, quads
         except SyntaxError as error:
             where = f"{self._path}, line {error.lineno:,}" if error.lineno else str(self._path)
             skips = self._options.on_error == "skip"
@@ -273,19 +280,16 @@ class RdfSource(StatementSource, FileSource):
     def _bytes(self, file: Unpacked) -> BinaryIO:
         if self._format == pyoxigraph().RdfFormat.RDF_XML:
             return io.BufferedReader(WatchedXml(file, str(self._path)), MEGABYTE)
-        buffered = io.BufferedReader(file, MEGABYTE)
-        if file.beginning.startswith(BYTE_ORDER_MARK):
-            buffered.read(len(BYTE_ORDER_MARK))
-        return buffered
+        return io.BufferedReader(file, MEGABYTE)
 
-    def _line_parts(self, file: Unpacked) -> Iterator[bytes]:
+    def _line_parts(self, file: Unpacked) -> Iterator[tuple[Chunk | None, bytes]]:
         """Lines as canonical N-Quads, those that are wrong left out if that is asked for."""
         ox = pyoxigraph()
         for chunk in text_chunks(file):
             try:
-                yield ox.serialize(ox.parse(chunk.content, self._format), format=ox.RdfFormat.N_QUADS)
+                yield chunk, ox.serialize(ox.parse(chunk.content, self._format), format=ox.RdfFormat.N_QUADS)
             except SyntaxError:
-                yield b"".join(self._line_by_line(chunk))
+                yield None, b"".join(self._line_by_line(chunk))
 
     def _line_by_line(self, chunk: Chunk) -> Iterator[bytes]:
         """Lines on their own: pyoxigraph goes on after an error, but loses lines after an open quotation mark."""
@@ -306,69 +310,3 @@ def _message(error: SyntaxError) -> str:
     """What pyoxigraph says, without the place it repeats."""
     text = str(error.msg)
     return text.split(": ", 1)[1] if text.startswith("Parser error ") and ": " in text else text
-
-
-class WatchedXml(PieceReader):
-    """The bytes of a document, each part checked before it is handed on."""
-
-    def __init__(self, file: io.RawIOBase, name: str) -> None:
-        self._file, self._name = file, name
-        self._carry, self._ended = b"", False
-        self._sizes: dict[bytes, int] = {}  # of entities, unfolded
-        self._read = self._unfolded = self._depth = 0
-        self._expat = expat.ParserCreate()
-        self._expat.StartElementHandler = self._open_element
-        self._expat.EndElementHandler = self._close_element
-
-    def _next_piece(self) -> bytes:
-        if self._ended:
-            return b""
-        part = self._file.read(_CHUNK) or b""
-        self._read, self._ended = self._read + len(part), not part
-        self._declare(part)
-        self._count_references(part)
-        try:
-            self._expat.Parse(part, not part)
-        except expat.ExpatError as error:
-            reason = expat.ErrorString(error.code)
-            raise DataError(
-                f"{self._name}, line {error.lineno}: not well-formed XML ({reason}, column {error.offset + 1}); "
-                "correct it or write the file again"
-            ) from error
-        return part
-
-    def _declare(self, part: bytes) -> None:
-        """Note the size of every entity; a declaration cut off by the end of this part is seen with the next."""
-        text = self._carry + part
-        for name, value in _DECLARATION.findall(text):
-            size = len(value) + sum(self._sizes.get(other, 0) for other in _REFERENCE.findall(value))
-            if size > _LARGEST_ENTITY:
-                raise self._bomb(f"the entity '{name.decode('utf-8', 'replace')[:40]}'")
-            self._sizes[name] = max(size, self._sizes.get(name, 0))
-        last = text.rfind(b"<")
-        cut_off = last >= 0 and b"<!ENTITY".startswith(text[last : last + 8]) and b">" not in text[last:]
-        self._carry = text[last:] if cut_off else b""
-        if len(self._carry) > _LARGEST_ENTITY:
-            raise self._bomb("an entity")
-
-    def _count_references(self, part: bytes) -> None:
-        if self._sizes:
-            self._unfolded += sum(self._sizes.get(name, 0) for name in _REFERENCE.findall(part))
-            if self._unfolded > _ALLOWANCE + 10 * self._read:
-                raise self._bomb("the text")
-
-    def _bomb(self, what: str) -> DataError:
-        return DataError(
-            f"{self._name}: {what} unfolds to far more than the file holds; write the file without entities"
-        )
-
-    def _open_element(self, name: str, attributes: dict[str, str]) -> None:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise DataError(
-                f"{self._name}, line {self._expat.CurrentLineNumber}: elements are nested more than "
-                f"{_DEEPEST} deep; write the file flatter, for example as N-Triples"
-            )
-
-    def _close_element(self, name: str) -> None:
-        self._depth -= 1

@@ -2,27 +2,30 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 import polars as pl
 
+from dpmpn.data.names import AROUND
 from dpmpn.data.sources.base import (
-    BYTE_ORDER_MARK,
     LONGEST_LINE,
     Account,
     BadLines,
     Chunk,
     FileSource,
     Problem,
+    ReadOptions,
     encoding_problem,
     short,
     text_chunks,
 )
-from dpmpn.data.sources.columns import SPACES
-from dpmpn.data.sources.layout import WHITESPACE, Layout, find_layout
+from dpmpn.data.sources.layout import WHITESPACE, Layout, find_layout, separator_said
 from dpmpn.data.sources.unpack import Unpacked
+from dpmpn.data.spreadsheets import unmarked
 from dpmpn.wording import counted
 
 _QUOTE, _LINE_END, _RETURN = b'"\n\r'
@@ -39,18 +42,34 @@ class SeparatedSource(FileSource):
         with Unpacked(self._path) as self._stream:
             reader: _Reader | None = None
             for chunk in text_chunks(self._stream):
-                if reader is not None:
-                    yield reader.read(chunk)
-                    continue
-                chunk = self._after_blank_lines(chunk)
-                layout = find_layout(self._path, self._stream.name, _first_lines(chunk), self._options)
-                if layout is not None:
+                parts = [chunk]
+                if reader is None:
+                    chunk, options = self._after_separator_line(chunk)
+                    chunk = self._after_blank_lines(chunk)
+                    layout = find_layout(self._path, self._stream.name, _first_lines(chunk), options)
+                    if layout is None:
+                        continue
                     reader = _Reader(layout, self.account, bad)
-                    yield from map(reader.read, _without_header(chunk, layout))
+                    parts = _without_header(chunk, layout)
+                for part in parts:
+                    yield self._numbered(reader, reader.read(part))
             if reader is not None:
                 if reader.rest.content:
-                    yield reader.finish()
+                    yield self._numbered(reader, reader.finish())
                 self.account.notes += reader.notes()
+
+    def _numbered(self, reader: "_Reader", facts: pl.DataFrame) -> pl.DataFrame:
+        self._numbers = reader.numbers
+        return facts
+
+    def _after_separator_line(self, chunk: Chunk) -> tuple[Chunk, ReadOptions]:
+        """What is left after a first line that says how columns are separated, as Excel knows it."""
+        line, _, rest = chunk.content.partition(b"\n")
+        separator = separator_said(line.decode("utf-8", errors="replace")) if chunk.first == 1 else None
+        if separator is None:
+            return chunk, self._options
+        options = self._options
+        return Chunk(2, rest), options if options.separator else replace(options, separator=separator)
 
     def _after_blank_lines(self, chunk: Chunk) -> Chunk:
         """What is left of the first piece after its blank lines, from which the layout is found."""
@@ -67,7 +86,8 @@ class _Reader:
     def __init__(self, layout: Layout, account: Account, bad: BadLines) -> None:
         self.layout, self.account, self.bad = layout, account, bad
         self.rest = Chunk(1, b"")
-        self.n_stripped = 0  # names
+        self.numbers: Sequence[int] = ()  # lines of the facts that were read last
+        self.n_stripped = self.n_unmarked = 0  # names
 
     def read(self, chunk: Chunk) -> pl.DataFrame:
         """Facts of the whole records so far."""
@@ -90,6 +110,11 @@ class _Reader:
         notes = [self.layout.note] if self.layout.note else []
         if self.n_stripped:
             notes.append(f"{counted(self.n_stripped, 'name')} had white space around, which was left out")
+        if self.n_unmarked:
+            marked = counted(self.n_unmarked, "name")
+            notes.append(
+                f"{marked} had an apostrophe before =, +, - or @, as spreadsheets need it, which was left out"
+            )
         return notes
 
     def _read_quoted(self, chunk: Chunk) -> pl.DataFrame:
@@ -98,7 +123,7 @@ class _Reader:
         if facts is None:
             return self._check(self._quoted_records(chunk))
         self._keep_rest(chunk, cut)
-        return self._count(*facts)
+        return self._count(*facts, record_lines(chunk, cut))
 
     def _read_lines(self, chunk: Chunk, whole: bool = True) -> pl.DataFrame:
         """Facts of lines without quotes; of a piece that looks wrong, only small parts are read the slow way."""
@@ -107,22 +132,50 @@ class _Reader:
             columns = read_literal(chunk.content, self.layout.separator_byte, self.layout.n_columns)
         facts = None if columns is None else select_stripped(columns, self.layout)
         if facts is not None:
-            return self._count(*facts)
+            return self._count(*facts, range(chunk.first, chunk.first + facts[0].height))
         if whole:
-            return pl.concat([self._read_lines(part, whole=False) for part in _parts(chunk)])
+            frames: list[pl.DataFrame] = []
+            numbers: list[int] = []
+            for part in _parts(chunk):
+                frames.append(self._read_lines(part, whole=False))
+                numbers += self.numbers
+            self.numbers = numbers
+            return pl.concat(frames)
         return self._check(
             self._quoted_records(chunk) if self.layout.quoted else self._literal_records(chunk)
         )
 
-    def _count(self, frame: pl.DataFrame, n_stripped: int) -> pl.DataFrame:
+    def _count(self, frame: pl.DataFrame, n_stripped: int, numbers: Sequence[int]) -> pl.DataFrame:
         """The facts of lines that are all good."""
         self.account.read += frame.height
         self.n_stripped += n_stripped
-        return frame
+        return self._without_marks(frame, numbers)
+
+    def _without_marks(self, frame: pl.DataFrame, numbers: Sequence[int]) -> pl.DataFrame:
+        """The facts without the apostrophes of spreadsheets, and without headers of files that were put together."""
+        cells = [unmarked(column) for column in frame]
+        self.n_unmarked += sum(
+            int((new != old).sum()) for new, old in zip(cells, frame, strict=True) if new is not old
+        )
+        frame, self.numbers = pl.DataFrame(cells), numbers
+        if self.layout.header is None or not frame.height:
+            return frame
+        again = frame.select(
+            pl.all_horizontal(
+                pl.col(name) == field
+                for name, field in zip(self.layout.names, self.layout.header, strict=True)
+            )
+        ).to_series()
+        if not again.any():
+            return frame
+        example = f"{self.bad.path}, line {numbers[int(again.arg_max() or 0)]:,}"
+        self.account.skip("header again", int(again.sum()), example)
+        self.numbers = [number for number, is_header in zip(numbers, again, strict=True) if not is_header]
+        return frame.filter(~again)
 
     def _check(self, records: Iterable[tuple[int, bytes, list[str] | Problem]]) -> pl.DataFrame:
         """The slow way that says which line is wrong."""
-        rows = []
+        rows, numbers = [], []
         for number, line, fields in records:
             self.account.read += 1
             if not line.strip():
@@ -131,14 +184,16 @@ class _Reader:
             problem = fields if isinstance(fields, Problem) else check_fields(line, fields, self.layout)
             if problem is None:
                 given = [fields[position] for position in self.layout.positions]
-                row = [name.strip(SPACES) for name in given]
+                row = [name.strip(AROUND) for name in given]
                 self.n_stripped += sum(map(str.__ne__, given, row))
                 rows.append(row)
+                numbers.append(number)
             elif line.startswith(b"#") and problem.reason == "wrong number of columns":
                 self.account.skip("comment", example=f"{self.bad.path}, line {number:,}: '{short(line)}'")
             else:
                 self.bad.add(number, problem)
-        return pl.DataFrame(rows, dict.fromkeys(self.layout.names, pl.String), orient="row")
+        facts = pl.DataFrame(rows, dict.fromkeys(self.layout.names, pl.String), orient="row")
+        return self._without_marks(facts, numbers)
 
     def _literal_records(self, chunk: Chunk) -> Iterator[tuple[int, bytes, list[str]]]:
         for number, line in enumerate(chunk.content.removesuffix(b"\n").split(b"\n"), start=chunk.first):
@@ -227,7 +282,7 @@ def read_literal(content: bytes, separator: bytes, n_columns: int) -> pl.DataFra
     # The right number of separators in all, and polars refuses a line that has too many: no line has too few.
     if content.count(separator) != (n_columns - 1) * n_lines:
         return None
-    if b"\0" in content or b"\r" in content or content.startswith(BYTE_ORDER_MARK):
+    if b"\0" in content or b"\r" in content or content.startswith(BOM_UTF8):
         return None
     return _parse(content, separator, n_columns, None, n_lines)
 
@@ -245,7 +300,7 @@ def read_quoted(content: bytes, separator: bytes, n_columns: int) -> tuple[pl.Da
     quotes = quotes[: np.searchsorted(quotes, cut)]
     separators = np.flatnonzero(array[:cut] == separator[0])
     n_separators = np.count_nonzero(np.searchsorted(quotes, separators) % 2 == 0)
-    if n_separators != (n_columns - 1) * len(line_ends) or content.startswith(BYTE_ORDER_MARK):
+    if n_separators != (n_columns - 1) * len(line_ends) or content.startswith(BOM_UTF8):
         return None, 0
     before = array[quotes[0::2] - 1]  # for a quote at 0 this is the last byte, replaced below
     if len(quotes) and quotes[0] == 0:
@@ -256,6 +311,17 @@ def read_quoted(content: bytes, separator: bytes, n_columns: int) -> tuple[pl.Da
     if not np.isin(after, [separator[0], _LINE_END, _RETURN, _QUOTE]).all():
         return None, 0
     return _parse(content[:cut], separator, n_columns, '"', len(line_ends)), cut
+
+
+def record_lines(chunk: Chunk, cut: int) -> Sequence[int]:
+    """The lines that the whole records of quoted text begin on."""
+    array = np.frombuffer(chunk.content, np.uint8, cut)
+    quotes, ends = np.flatnonzero(array == _QUOTE), np.flatnonzero(array == _LINE_END)
+    is_end = np.searchsorted(quotes, ends) % 2 == 0
+    if is_end.all():
+        return range(chunk.first, chunk.first + len(ends))
+    lines: list[int] = (chunk.first + 1 + np.flatnonzero(is_end)).tolist()
+    return [chunk.first, *lines[:-1]]
 
 
 def _parse(
@@ -277,7 +343,7 @@ def select_stripped(frame: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, 
     frame = frame.select(pl.col(str(position)).alias(name) for position, name in chosen)
     if any(column.null_count() for column in frame):
         return None
-    stripped = frame.select(pl.all().str.strip_chars())
+    stripped = frame.select(pl.all().str.strip_chars(AROUND))
     lengths = stripped.select(pl.all().str.len_bytes())
     if any((column == 0).any() for column in lengths):
         return None
@@ -295,7 +361,7 @@ def check_fields(line: bytes, fields: list[str], layout: Layout) -> Problem | No
         text = f"{counted(len(fields), 'column')} instead of {layout.n_columns} in '{short(line)}'"
         return Problem("wrong number of columns", text, _write_columns(layout))
     for name, position in zip(layout.names, layout.positions, strict=True):
-        if not fields[position].strip(SPACES):
+        if not fields[position].strip(AROUND):
             advice = f"give it a {'time' if name == 'time' else 'name'} or delete the line"
             return Problem(f"empty {name}", f"empty {name} in '{short(line)}'", advice)
     return None

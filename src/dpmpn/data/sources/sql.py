@@ -146,7 +146,16 @@ def _connect_sqlite(path: Path) -> Any:
 
     connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
     connection.execute("PRAGMA query_only = ON")
+    connection.text_factory = _text_or_bytes
     return connection
+
+
+def _text_or_bytes(content: bytes) -> str | bytes:
+    """A text of SQLite, which may hold any bytes; what is not UTF-8 is a matter of its row."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content
 
 
 def _tables(inspector: Any) -> str:

@@ -1,10 +1,15 @@
-"""Files as streams of bytes: plain, .gz, .zst or .zip by their first bytes; broken and absurd ones are refused."""
+"""Files as streams of bytes: plain, .gz, .zst or .zip by their first bytes; broken and absurd ones are refused.
 
+Text comes as UTF-8 without byte order marks, UTF-16 that begins with one too.
+"""
+
+import codecs
 import io
 import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,6 +31,8 @@ _ZSTD_HEADER = 18  # bytes at most
 _BEGINNING = 65536
 PACKED_SUFFIXES = (".gz", ".zst", ".zip")
 _PACKING_ERRORS: Any = (zlib.error, igzip_lib.IsalError, zstandard.ZstdError, zipfile.BadZipFile)
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_MARKED = b"\n" + codecs.BOM_UTF8  # files that were put together have a mark at the beginning of a later line
 _ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -85,7 +92,7 @@ class Unpacked(PieceReader):
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({_reason(error)}); check the file") from error
         try:
-            self._pieces = self._open_pieces()
+            self._pieces = _without_marks(_as_utf8(self._open_pieces()))
             self.beginning = self._look_ahead()
         except BaseException:
             self.close()
@@ -199,6 +206,48 @@ def _pieces_of(open_file: Callable[[], Any]) -> Iterator[bytes]:
     file = open_file()
     while piece := file.read(PIECE):
         yield piece
+
+
+def _as_utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """UTF-16 that begins with a byte order mark as UTF-8, all else as it is.
+
+    Half a character becomes bytes that are not UTF-8, which whoever reads the line refuses.
+    """
+    pieces, first = _beginning_of(pieces, 4)
+    encoding = _UTF16.get(first[:2]) if first[2:4] != b"\0\0" else None  # that would be UTF-32
+    if encoding is None:
+        yield from pieces
+        return
+    decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
+    for piece in pieces:
+        yield decoder.decode(piece).encode("utf-8", "surrogatepass")
+    if decoder.getstate()[0]:
+        raise EOFError
+
+
+def _without_marks(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Text without the byte order marks at the beginning of its lines."""
+    pieces, first = _beginning_of(pieces, len(codecs.BOM_UTF8))
+    skipped = len(codecs.BOM_UTF8) if first.startswith(codecs.BOM_UTF8) else 0
+    kept = b""  # the end of a line, after which a mark may come
+    for piece in pieces:
+        text = kept + piece[skipped:] if kept or skipped else piece
+        skipped = 0
+        if _MARKED in text:
+            text = text.replace(_MARKED, b"\n")
+        kept = next((_MARKED[:n] for n in (3, 2, 1) if text.endswith(_MARKED[:n])), b"")
+        if len(text) > len(kept):
+            yield text[: len(text) - len(kept)]
+    if kept:
+        yield kept
+
+
+def _beginning_of(pieces: Iterator[bytes], size: int) -> tuple[Iterator[bytes], bytes]:
+    """The same pieces, of which the first is that long if all of them are, and the first one."""
+    first = b""
+    while len(first) < size and (piece := next(pieces, None)) is not None:
+        first += piece
+    return chain([first], pieces), first
 
 
 def _gzip_size(file: BinaryIO) -> int:
