@@ -1,5 +1,6 @@
 """A server of a tiny model on a free port of this machine, in a thread of the test."""
 
+import gc
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ import httpx
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.serve.app import Explorer, make_app
+from dpmpn.serve.connections import Connection
 from dpmpn.serve.guard import LIMITS, Guard, Limits, allowed_hosts
 from dpmpn.serve.run import address, bind, run
 
@@ -30,6 +32,16 @@ class Server(NamedTuple):
 
     def metric(self, name: str, **labels: str) -> float:
         return self.explorer.metrics.registry.get_sample_value(name, labels) or 0.0
+
+    def requests(self) -> float:
+        """Requests answered so far."""
+        samples = (sample for metric in self.explorer.metrics.requests.collect() for sample in metric.samples)
+        return sum(sample.value for sample in samples if sample.name == "dpmpn_requests_total")
+
+    def connections(self) -> list[Connection]:
+        """Those that are open."""
+        found = (each for each in gc.get_objects() if issubclass(type(each), Connection))
+        return [each for each in found if each.guard is self.guard and each in each.connections]
 
 
 @contextmanager

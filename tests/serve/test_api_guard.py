@@ -1,21 +1,26 @@
 """What keeps a server up and to itself: tokens, hosts, headers, limits, overload and an orderly end."""
 
 import http.client
+import json
 import socket
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx
 import pytest
 from serving import QUESTION, Gate, Server, serving
 
+from dpmpn.serve import guard as guard_module
 from dpmpn.serve import run as run_module
+from dpmpn.serve.connections import connections
 from dpmpn.serve.guard import HEADERS, LIMITS, allowed_hosts
-from dpmpn.serve.run import connections
 
 PATHS = (
     "/",
@@ -250,7 +255,7 @@ def test_connections_without_a_whole_head_are_closed(run_dir: Path) -> None:
 
 
 def test_idle_connections_keep_nobody_out(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "connections", lambda seconds: connections(seconds, most=5))
+    monkeypatch.setattr(run_module, "connections", lambda guard: connections(guard, most=5))
     with serving(run_dir) as server, ExitStack() as open:
         idle = [open.enter_context(_connected(server)) for _ in range(12)]
         assert server.ask("child0").status_code == 200
@@ -297,6 +302,101 @@ def test_stopping_finishes_what_was_taken_and_refuses_the_rest(run_dir: Path) ->
         assert not server.thread.is_alive()
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"{server.url}/livez")
+
+
+def test_clients_that_keep_their_connection_are_answered_once_more_and_told(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "_LINGER", 20.0)  # it ends sooner: with the last of them
+    with serving(run_dir) as server:
+        clients = [
+            http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=20) for _ in range(30)
+        ]
+        for client in clients:
+            assert _asked(client) == (200, None)
+        server.stop.set()
+        _until(lambda: server.guard.stopping)
+        late = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=20)
+        assert _asked(late) == (503, "close")
+        assert [_asked(client) for client in clients] == [(200, "close")] * len(clients)
+        server.thread.join(10)
+        assert not server.thread.is_alive()
+
+
+def test_no_request_is_lost_when_it_stops_under_load(run_dir: Path) -> None:
+    def ask_on() -> Counter[int]:
+        """Statuses of one question after the other, until no connection can be made any more."""
+        statuses: Counter[int] = Counter()
+        while True:
+            client = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=20)
+            try:
+                client.connect()
+            except ConnectionError:
+                return statuses
+            closes = None
+            while closes is None:
+                status, closes = _asked(client)
+                statuses[status] += 1
+            client.close()
+
+    with serving(run_dir) as server, ThreadPoolExecutor(20) as threads:
+        asking = [threads.submit(ask_on) for _ in range(20)]
+        _until(lambda: server.requests() > 100)
+        server.stop.set()
+        statuses = sum((each.result() for each in asking), Counter())
+        server.thread.join(10)
+    assert statuses[200] > 100 and set(statuses) <= {200, 503}
+
+
+def test_a_request_that_is_not_answered_in_the_grace_is_told_so(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(guard_module, "GRACE", 0.5)
+    with serving(run_dir) as server, Gate(server) as gate, ThreadPoolExecutor(1) as threads:
+        taken = threads.submit(httpx.post, f"{server.url}/api/v1/ask", json={**QUESTION, "inverse": True})
+        assert gate.held.wait(10)
+        server.stop.set()
+        assert taken.result().status_code == 503 and "stopping" in taken.result().text
+        gate.open()
+        server.thread.join(10)
+    assert not caplog.records
+
+
+def test_head_is_answered_as_get_without_the_body(server: Server) -> None:
+    asked = {"head": "child7", "relation": "father"}
+    for path in (*PATHS, f"/api/v1/explanation.txt?{urlencode(asked)}", "/api/v1/ask", "/page/player.js"):
+        got, head = server.client.get(path), server.client.head(path)
+        assert head.status_code == got.status_code and not head.content
+        if path != "/metrics":  # which counts both
+            assert head.headers["content-length"] == got.headers["content-length"]
+        assert head.headers["content-type"] == got.headers["content-type"]
+
+
+@pytest.mark.parametrize("path", ["/livez", "/", "/api/v1/model"])
+def test_http_1_0_needs_no_host(server: Server, path: str) -> None:
+    for method in ("GET", "HEAD"):
+        with _connected(server) as connection:
+            connection.sendall(f"{method} {path} HTTP/1.0\r\n\r\n".encode())
+            answer = connection.makefile("rb").read()  # to its end
+            assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"\r\n\r\n") == (method == "HEAD")
+    with _connected(server) as connection:  # but where it is said, it must be right
+        connection.sendall(f"GET {path} HTTP/1.0\r\nHost: evil.example\r\n\r\n".encode())
+        assert connection.makefile("rb").read().startswith(b"HTTP/1.1 400")
+
+
+def _asked(client: http.client.HTTPConnection) -> tuple[int, str | None]:
+    """Status of an answer, and whether the connection ends with it."""
+    client.request("POST", "/api/v1/ask", json.dumps(QUESTION), {"content-type": "application/json"})
+    answer = client.getresponse()
+    answer.read()
+    return answer.status, answer.headers["connection"]
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def _connected(server: Server) -> socket.socket:

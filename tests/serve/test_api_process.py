@@ -125,7 +125,7 @@ def test_a_worker_that_cannot_begin_is_told_once_and_ends_the_command(run_dir: P
 
 def test_workers_that_die_as_soon_as_they_answer_are_not_replaced_for_ever() -> None:
     script = """
-from dpmpn.serve.run import Workers
+from dpmpn.serve.workers import Workers
 
 def serve(first, ready, is_alone):
     ready()

@@ -88,7 +88,7 @@ def _serve_together(
     stop: Callable[[], bool],
     started: Callable[[], None],
 ) -> None:
-    from dpmpn.serve.run import Workers
+    from dpmpn.serve.workers import Workers
 
     def work(first: bool, ready: Callable[[], None], is_alone: Callable[[], bool]) -> int:
         """Serve in a process of its own, which answers with an exit code."""

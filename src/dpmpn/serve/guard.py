@@ -5,10 +5,11 @@ import hashlib
 import hmac
 import ipaddress
 import logging
+import math
 import socket
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,9 @@ class Limits:
     facts: int = 1000  # of one page of an entity's facts
     seconds: float = 30.0  # until a request is answered
     body_seconds: float = 10.0  # until its head has come, and again until its body has
+    reading_seconds: float = 30.0  # until the client has taken its answer
+    unread_bytes: int = 64_000_000  # of answers that are not taken yet, of all clients
+    free_unread_bytes: int = 2_000_000  # likewise, of all that needs no token
     requests: int = 256  # being answered at the same time
     bodies: int = 256  # on their way at the same time
     waiting_questions: int = 512
@@ -59,6 +63,11 @@ HEADERS = {
 }
 """On every answer, unless it has another."""
 _PROBES = ("/livez", "/readyz")
+GRACE = 10.0  # seconds for requests that were taken to be answered, once the server is to stop
+
+# What is noted in the state of a request.
+LATE = "late"  # its connection was opened after the server began to stop
+LET_IN = "let_in"  # it is for more than everybody may see, and allowed to
 
 
 class Guard:
@@ -76,9 +85,16 @@ class Guard:
         self.routes: Collection[str] = ()  # those that are counted by their own names
         self._token = _digest(token.encode()) if token else None
         self._is_meant = is_meant  # by the name in the Host header
-        self.in_flight, self.stopping = 0, False
-        self._answering = 0  # those whose bodies have come
+        self.in_flight, self.stopping, self._end = 0, False, math.inf
+        self._answering: dict[asyncio.Timeout, None] = {}  # those whose bodies have come
         self._reading: dict[asyncio.Timeout, None] = {}  # those whose bodies come, the oldest first
+
+    def stop(self) -> None:
+        """Answer what was taken within the grace, and refuse what comes on new connections."""
+        self.stopping, self._end = True, asyncio.get_running_loop().time() + GRACE
+        for until in self._answering:
+            if not until.expired():
+                until.reschedule(min(self._end, until.when() or self._end))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -87,10 +103,12 @@ class Guard:
             return
         self.in_flight += 1
         self._metrics.in_flight.inc()
-        began, answer = time.perf_counter(), _Answer(send)
+        began, answer = time.perf_counter(), _Answer(send, self)
         route = scope["path"]
         if route not in self.routes:  # clients must not be able to make up routes
             route = "/page" if route.startswith("/page/") else "other"
+        if scope["method"] == "HEAD":  # uvicorn leaves the body away
+            scope = {**scope, "method": "GET"}
         try:
             await self._answered(scope, receive, answer)
         finally:
@@ -102,56 +120,64 @@ class Guard:
     async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         try:
             self._check(scope)
-            body = await self._body(scope, receive)
-            with self._counted(scope["path"]):
-                async with asyncio.timeout(self.limits.seconds):
+            if LET_IN in scope["state"]:
+                body = await self._body(scope, receive)
+                async with self._counted():
                     await self._app(scope, _replay(body, receive), answer)
+            else:  # at once, whatever else is being answered, and without its body, if it has one
+                await self._app(scope, _replay(b"", receive), answer)
         except ClientDisconnect:  # before it had sent its request
             return
         except Problem as problem:
             await problem.response()(scope, receive, answer)
         except TimeoutError:
-            if answer.status:
-                raise
-            message = f"no answer within {self.limits.seconds:g} seconds; try again later, or ask for less"
-            await Problem("timeout", message).response()(scope, receive, answer)
+            await self._too_late().response()(scope, receive, answer)
         except Exception:
             if not answer.is_sent:
                 raise
             # The client has its answer; ending its connection now would lose the request it sends next.
             logging.getLogger("uvicorn.error").exception("a request failed")
 
+    def _too_late(self) -> Problem:
+        if self.stopping:
+            return _stopping()
+        return Problem(
+            "timeout",
+            f"no answer within {self.limits.seconds:g} seconds; try again later, or ask for less",
+        )
+
     def _check(self, scope: Scope) -> None:
-        """Refuse what is not to be answered at all."""
+        """Refuse what is not to be answered at all, and note what is let in."""
         path, headers = scope["path"], dict(scope["headers"])
-        if not self._is_meant(_host(headers.get(b"host", b""))):
+        # Browsers, which others could lead here, always say a name; programs that speak HTTP/1.0 need not.
+        is_unnamed = b"host" not in headers and scope["http_version"] == "1.0"
+        if not is_unnamed and not self._is_meant(_host(headers.get(b"host", b""))):
             raise Problem(
                 "invalid_request",
                 "this server is not called that; open it under the address it printed",
                 status=400,
             )
-        if path.startswith("/api") or path == "/metrics":
-            self._check_token(headers.get(b"authorization", b""))
         if path in _PROBES:
             return
-        if self.stopping:
-            raise Problem(
-                "overloaded",
-                "this server is stopping; try again later",
-                headers={"Retry-After": "5", "Connection": "close"},
-            )
+        if path.startswith("/api") or path == "/metrics":
+            self._check_token(headers.get(b"authorization", b""))
+            scope["state"][LET_IN] = True
+        if LATE in scope["state"]:
+            raise _stopping()
 
-    @contextmanager
-    def _counted(self, path: str) -> Iterator[None]:
-        """Count a request whose body has come, or refuse it where there are too many."""
-        if self._answering >= self.limits.requests and path not in _PROBES:
+    @asynccontextmanager
+    async def _counted(self) -> AsyncIterator[None]:
+        """Count a request whose body has come and bound its time, or refuse it where there are too many."""
+        if len(self._answering) >= self.limits.requests:
             self._metrics.refused.labels("requests").inc()
             raise overloaded("too many requests are being answered")
-        self._answering += 1
-        try:
-            yield
-        finally:
-            self._answering -= 1
+        now = asyncio.get_running_loop().time()
+        async with asyncio.timeout_at(min(now + self.limits.seconds, self._end)) as until:
+            self._answering[until] = None
+            try:
+                yield
+            finally:
+                del self._answering[until]
 
     def _check_token(self, given: bytes) -> None:
         if self._token is None:
@@ -209,8 +235,8 @@ class Guard:
 class _Answer:
     """Sends an answer with the headers that all have, and notes its status."""
 
-    def __init__(self, send: Send) -> None:
-        self._send, self.status, self.is_sent = send, 0, False
+    def __init__(self, send: Send, guard: Guard) -> None:
+        self._send, self._guard, self.status, self.is_sent = send, guard, 0, False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -218,8 +244,14 @@ class _Answer:
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
+            if self._guard.stopping:  # so that the client sends its next request elsewhere
+                headers["Connection"] = "close"
         await self._send(message)
         self.is_sent = message["type"] == "http.response.body" and not message.get("more_body", False)
+
+
+def _stopping() -> Problem:
+    return Problem("overloaded", "this server is stopping; try again later", headers={"Retry-After": "5"})
 
 
 def allowed_hosts(host: str, has_token: bool) -> Callable[[str], bool]:
