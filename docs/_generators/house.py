@@ -35,7 +35,7 @@ FLOORS = (
     Floor("steps", ("engine",)),
     Floor("arrays", ("ops",)),
     Floor("facts", ("data",)),
-    Floor("ground", ("settings", "files", "provenance", "wording", "kernels")),
+    Floor("ground", ("arguments", "settings", "files", "provenance", "wording", "kernels")),
     Floor("errors", ("errors",)),
 )
 """From the top down. A room imports from the floors below its own: never from above, never from beside."""

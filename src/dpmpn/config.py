@@ -9,6 +9,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal
 
+from dpmpn.arguments import typed
 from dpmpn.engine.settings import Horizon, ModelSettings, RunConfig
 from dpmpn.errors import ConfigError
 from dpmpn.models import MODELS
@@ -104,6 +105,11 @@ class Config:
     asking: AskingConfig = field(default_factory=AskingConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     run: RunConfig = field(default_factory=RunConfig)
+
+    def __post_init__(self) -> None:
+        for name, owner in SECTIONS.items():
+            if not isinstance(getattr(self, name), owner):
+                raise refusal(name, getattr(self, name), f"{owner.__name__}(...)")
 
     def replace(self, **settings: Any) -> "Config":
         """A copy with some settings changed, named by their keys alone."""
@@ -209,6 +215,7 @@ def preset_names() -> list[str]:
     return sorted(_preset_files())
 
 
+@typed
 def load_preset(name_or_path: str | Path) -> Config:
     """A shipped preset by name (case, dashes and underscores do not matter), or a .toml file of one's own."""
     text = str(name_or_path)

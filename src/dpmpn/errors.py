@@ -3,6 +3,7 @@
 DpmpnError
 ├── DataError       a file, triple, name or folder that cannot be used
 │   └── UnknownName an entity, relation or dataset that does not exist; carries near names
+├── WrongType       an argument of another type than a function takes; a TypeError, too
 ├── ConfigError     a key, value or preset that does not exist or does not fit
 └── RunError        a run folder or checkpoint that cannot be used
     └── Diverged    weights that are not numbers, or too large to compute with
@@ -11,6 +12,18 @@ Stopped             beside it: no error; a signal or the caller asked the work t
 """
 
 import signal
+from typing import Any
+
+_SHOWN = 60  # characters of a value that is refused
+
+
+def shown(value: Any) -> str:
+    """A value in the sentence that refuses it: on one line, and not too long."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # an integer of more digits than Python writes
+        text = "an integer of thousands of digits"
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
 class DpmpnError(Exception):
@@ -32,6 +45,10 @@ class UnknownName(DataError):
         if hint:
             text += f" ({hint})" if near else f"; {hint}"
         super().__init__(text)
+
+
+class WrongType(DpmpnError, TypeError):
+    """An argument of another type than a function takes."""
 
 
 class ConfigError(DpmpnError):

@@ -10,11 +10,11 @@ from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from dpmpn.errors import ConfigError
+from dpmpn.errors import ConfigError, shown
 
 MOST = 10**9
 """Of what is counted, where nothing else limits it: the product of two such numbers is one of 64 bits."""
-_SHOWN = 60  # characters of a value that is refused
+MOST_SEED = 2**63 - 1
 
 
 def option(
@@ -96,13 +96,7 @@ def folded(name: str) -> str:
 
 def refusal(key: str, value: Any, allowed: str) -> ConfigError:
     """What to say of a value that is not allowed."""
-    try:
-        shown = repr(value)
-    except ValueError:  # an integer of more digits than Python writes
-        shown = "an integer of thousands of digits"
-    return ConfigError(
-        f"'{key}' must be {allowed}, not {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '...'}"
-    )
+    return ConfigError(f"'{key}' must be {allowed}, not {shown(value)}")
 
 
 def checked_number(

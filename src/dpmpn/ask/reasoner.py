@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpmpn.arguments import typed
 from dpmpn.ask.core import Asker, KnownFacts
 from dpmpn.ask.results import Predictions, QueryResult
 from dpmpn.config import Config, check_overrides, load_preset, with_overrides
@@ -39,6 +40,7 @@ class Reasoner:
     >>> reasoner.predict("Serbia", "in_subregion")
     """
 
+    @typed
     def __init__(self, config: Config | str | FilePath | None = None, **settings: Any) -> None:
         """Take a configuration, the name or file of a preset, or none for what suits the data."""
         self._chosen = load_preset(config) if isinstance(config, str | FilePath) else config
@@ -50,8 +52,10 @@ class Reasoner:
         # Of the training, where it reasons on another graph since.
         self._trained: tuple[Model, KnowledgeGraph] | None = None
         self.changes: Changes | None = None  # what the last `with_facts` did
+        self._is_as_trained = True  # not one that `with_facts`, `on` or `with_labels` made
 
     @classmethod
+    @typed
     def load(cls, run_dir: str | FilePath, **settings: Any) -> "Reasoner":
         """Load the best model of a run folder; settings such as the horizon for asking may be changed."""
         from dpmpn.train.run_folder import RunFolder
@@ -61,6 +65,7 @@ class Reasoner:
         reasoner._run = run
         return reasoner
 
+    @typed
     def fit(
         self,
         dataset: Dataset,
@@ -75,13 +80,15 @@ class Reasoner:
         if config is None:
             config = suitable_config(dataset, self._model)[0]
         config = with_overrides(config, self._settings)
+        temporary = None
         if out is None:
-            self._temporary = temporary_folder()
-            out = FilePath(self._temporary.name) / "run"
+            temporary = temporary_folder()
+            out = FilePath(temporary.name) / "run"
         run = RunFolder.create(FilePath(out), dataset, config)
         train(run, dataset, config, progress=progress)
         self._forget()
         self._run, self._dataset, self._trained, self.changes = run, dataset, None, None
+        self._temporary, self._is_as_trained = temporary, True
         return self
 
     def with_facts(self, add: "Facts" = (), remove: "Facts" = ()) -> "Reasoner":
@@ -95,6 +102,7 @@ class Reasoner:
         trained = self._trained or (self.engine.model, self.graph)
         return self._asked_on(*changed_dataset(self.dataset, add, remove), trained)
 
+    @typed
     def on(self, dataset: Dataset) -> "Reasoner":
         """The same model asked on another graph, of the same relations but of any entities, without training.
 
@@ -119,6 +127,7 @@ class Reasoner:
         dataset = replace(self.dataset, graph=self.graph.labelled(frame))
         return self._asked_on(dataset, self.changes, self._trained)
 
+    @typed
     def predict(
         self, head: str, relation: str, top: int = 10, inverse: bool = False, new: bool = False
     ) -> Predictions:
@@ -155,16 +164,19 @@ class Reasoner:
             for query, (_, _, inverse) in enumerate(questions)
         ]
 
+    @typed
     def explain(
         self, head: str, relation: str, answer: str | None = None, inverse: bool = False
     ) -> "Explanation":
         """Why <head, relation, ?>, or with `inverse` <?, relation, head>, has an answer, the first if none is named."""
         return self.predict(head, relation, inverse=inverse).explain(answer)
 
+    @typed
     def why_not(self, head: str, relation: str, candidate: str, inverse: bool = False) -> "WhyNot":
         """Where the attention of an entity that is not the first answer was lost."""
         return self.predict(head, relation, inverse=inverse).why_not(candidate)
 
+    @typed
     def evaluate(
         self,
         split: str = "test",
@@ -183,6 +195,7 @@ class Reasoner:
             self.engine.close()
         return {**report, "coverage": report["both"]["coverage"]}
 
+    @typed
     def save(self, folder: str | FilePath) -> None:
         """Copy the run folder; `Reasoner.load` reads it on any machine."""
         folder = FilePath(folder)
@@ -193,6 +206,33 @@ class Reasoner:
                 "a reasoner made by on or with_facts cannot be saved; save the one it was made from and keep the facts"
             )
         shutil.copytree(self._fitted().path, folder)
+
+    def __copy__(self) -> "Reasoner":
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def __deepcopy__(self, _: dict[int, Any]) -> "Reasoner":
+        other = copy(self)  # graphs, datasets and runs never change
+        other.__dict__.pop("engine", None)
+        other.__dict__.pop("asker", None)
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What goes to another process is where the run is, not what was read of it."""
+        if self._run is None:
+            return _unfitted, (type(self), self._chosen, self._settings)
+        if not self._is_as_trained:
+            raise RunError(
+                "a reasoner made by with_facts, on or with_labels cannot be sent to another process; send the one it "
+                "was made from, and make it again there"
+            )
+        if self._temporary is not None:
+            raise RunError(
+                "this reasoner was trained in a temporary folder, which goes with it, and cannot be sent to another "
+                "process; save it and send the one that Reasoner.load gives, or train with fit(..., out=FOLDER)"
+            )
+        return _loaded, (type(self), self._run.path.absolute(), self._settings)
 
     @property
     def config(self) -> Config:
@@ -252,6 +292,7 @@ class Reasoner:
         other = copy(self)
         other._forget()
         other._dataset, other.changes, other._trained = dataset, changes, trained
+        other._is_as_trained = False
         return other
 
     def _fitted(self) -> "RunFolder":
@@ -263,3 +304,11 @@ class Reasoner:
         """Drop what was read from an earlier run."""
         for name in ("dataset", "engine", "known", "unseen", "asker"):
             self.__dict__.pop(name, None)
+
+
+def _unfitted(kind: type[Reasoner], config: Config | None, settings: dict[str, Any]) -> Reasoner:
+    return kind(config, **settings)
+
+
+def _loaded(kind: type[Reasoner], run: FilePath, settings: dict[str, Any]) -> Reasoner:
+    return kind.load(run, **settings)

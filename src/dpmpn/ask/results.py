@@ -12,6 +12,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.settings import Horizon
 from dpmpn.errors import DataError
 from dpmpn.explain.explanation import Prediction, Question
+from dpmpn.settings import checked_number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,6 +57,7 @@ class Predictions(Sequence[Prediction]):
         from dpmpn.explain.flow import AnswerFlow
         from dpmpn.explain.paths import strongest_paths
 
+        top = checked_number("top", top, int, at_least=1)
         if answer is None and not self._answers:
             return []
         entity = int(self._entities[0]) if answer is None else self._id(answer)
@@ -121,6 +123,7 @@ class QueryResult:
 
     def answers(self, top: int = 10, new: bool = False) -> Predictions:
         """The best answers; `new` leaves out those that the graph or any split states."""
+        top = checked_number("top", top, int, at_least=1)
         # Attention cannot leave a head without edges, and is no answer there.
         best = self.reached if self.graph.degree(self.head) else self.reached[:0]
         if new:

@@ -26,8 +26,8 @@ from dpmpn.data.registry import (
     list_datasets,
 )
 from dpmpn.data.vocabulary import Vocabulary
-from dpmpn.engine.settings import MOST_SEED
 from dpmpn.files import whole_folder, write_json
+from dpmpn.settings import MOST_SEED
 from dpmpn.wording import duration, megabytes, percentage
 
 _MARKS = {

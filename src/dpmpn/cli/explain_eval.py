@@ -10,8 +10,8 @@ from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
-from dpmpn.engine.settings import MOST_SEED
 from dpmpn.errors import ConfigError
+from dpmpn.settings import MOST_SEED
 from dpmpn.wording import counted, duration, percent, probability_shown
 
 _GROUPS = {

@@ -15,8 +15,8 @@ from dpmpn.data.importer import SplitChoice, import_dataset, without_train
 from dpmpn.data.labels import read_labels
 from dpmpn.data.sources.base import ReadOptions
 from dpmpn.data.sources.formats import FORMATS, open_sources, split_files
-from dpmpn.engine.settings import MOST_SEED
 from dpmpn.errors import ConfigError, DataError
+from dpmpn.settings import MOST_SEED
 from dpmpn.wording import counted, duration, listed, percent
 
 _MEGABYTE = 1_000_000

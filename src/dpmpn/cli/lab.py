@@ -13,10 +13,10 @@ from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import DatasetName, PresetName, chosen_settings, with_settings
 from dpmpn.cli.signals import stoppable
 from dpmpn.data.importer import load_dataset
-from dpmpn.engine.settings import MOST_SEED, MOST_THREADS
+from dpmpn.engine.settings import MOST_THREADS
 from dpmpn.errors import ConfigError, Stopped
 from dpmpn.evaluate.metrics import TITLES
-from dpmpn.settings import checked_number, refusal
+from dpmpn.settings import MOST_SEED, checked_number, refusal
 from dpmpn.wording import counted, duration, percentage
 
 if TYPE_CHECKING:

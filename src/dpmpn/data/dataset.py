@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dpmpn.arguments import typed
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.sources.base import encoding_problem, text_chunks
 from dpmpn.data.sources.unpack import Unpacked
@@ -68,6 +69,7 @@ class Dataset:
         sizes = ", ".join(f"{len(self.split(name))} {name}" for name in SPLITS)
         return f"Dataset('{self.name}', {self.graph!r}, {sizes})"
 
+    @typed
     def split(self, name: str) -> np.ndarray:
         """Triples of a split."""
         if name not in SPLITS:

@@ -4,15 +4,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from dpmpn.arguments import typed
 from dpmpn.data.names import normal
 from dpmpn.data.storage import GraphParts, open_parts, write_parts
 from dpmpn.data.vocabulary import Vocabulary
-from dpmpn.errors import DataError
+from dpmpn.errors import DataError, shown
 from dpmpn.files import whole_folder
 
 INVERSE_SUFFIX = "_inv"
@@ -70,21 +71,25 @@ class KnowledgeGraph:
         return cls(offsets, *edges, inverse, entities, relations)
 
     @classmethod
+    @typed
     def from_tuples(
         cls, triples: Iterable[tuple[str, str, str]], add_inverses: bool = True
     ) -> "KnowledgeGraph":
         """Build a graph from (head, relation, tail) names; ids follow the sorted names."""
-        facts = [(normal(head), normal(relation), normal(tail)) for head, relation, tail in triples]
+        named = named_triples("triples", triples)
+        facts = [(normal(head), normal(relation), normal(tail)) for head, relation, tail in named]
         entities = Vocabulary(sorted({h for h, _, _ in facts} | {t for _, _, t in facts}))
         relations = Vocabulary(sorted({r for _, r, _ in facts}))
         ids = [(entities.id(h), relations.id(r, "relation"), entities.id(t)) for h, r, t in facts]
         return cls.from_ids(np.array(ids, np.int64).reshape(-1, 3), entities, relations, add_inverses)
 
     @classmethod
+    @typed
     def open(cls, folder: str | Path) -> "KnowledgeGraph":
         """Open a saved graph, memory-mapped."""
         return cls(*open_parts(Path(folder)))
 
+    @typed
     def save(self, folder: str | Path) -> None:
         """Save the graph into a new folder, whole or not at all."""
         with whole_folder(Path(folder)) as temporary:
@@ -94,6 +99,11 @@ class KnowledgeGraph:
         """Write the files of the graph into a folder that is there."""
         write_parts(GraphParts(*(getattr(self, part) for part in GraphParts._fields)), folder)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        arrays = (np.array(x) for x in (self.offsets, self.relations, self.tails, self.inverse))
+        return KnowledgeGraph, (*arrays, self.entities, self.relation_names)
+
+    @typed
     def labelled(self, frame: pl.DataFrame) -> "KnowledgeGraph":
         """The graph with the labels of its entities and relations, from a frame of all (columns of LABELS)."""
         names = self.entities.labelled(frame), self.relation_names.labelled(frame)
@@ -207,6 +217,21 @@ class KnowledgeGraph:
         smaller_tail = self.tails[edge_ids] < tails
         before: np.ndarray = (edge_relations < relations) | ((edge_relations == relations) & smaller_tail)
         return before
+
+
+def named_triples(what: str, triples: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Triples of names, if they are."""
+    rows = list(triples)
+    for i, row in enumerate(rows):
+        try:
+            names = list(row)
+        except TypeError:
+            names = []
+        if len(names) != 3 or not all(isinstance(name, str) and name for name in names):
+            raise DataError(
+                f"{what}, triple {i}: {shown(row)} is not (head, relation, tail) of non-empty names"
+            )
+    return rows
 
 
 def _vocabulary(names: int | Sequence[str] | Vocabulary) -> Vocabulary:

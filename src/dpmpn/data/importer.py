@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from dpmpn.arguments import typed
 from dpmpn.data.dataset import (
     CANDIDATES_FILE,
     MANIFEST,
@@ -23,7 +24,7 @@ from dpmpn.data.dataset import (
     read_candidates,
     write_dataset,
 )
-from dpmpn.data.graph import KnowledgeGraph, sorted_unique
+from dpmpn.data.graph import KnowledgeGraph, named_triples, sorted_unique
 from dpmpn.data.labels import read_labels
 from dpmpn.data.leakage import leakage
 from dpmpn.data.numbering import Encoder, NumberedFacts
@@ -33,6 +34,7 @@ from dpmpn.data.sources.formats import open_sources, source_of, split_files
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError
 from dpmpn.files import whole_folder, write_json
+from dpmpn.settings import MOST_SEED, checked_number, refusal
 
 REPORT = "import.json"
 Tick = Callable[[int, int | None, int], None]
@@ -54,7 +56,15 @@ class SplitChoice:
     seed: int = 0
     transductive: bool = True
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.by, str) or self.by not in ("random", "time", "none"):
+            raise refusal("by", self.by, "'random', 'time' or 'none'")
+        for share in ("valid_share", "test_share"):
+            checked_number(share, getattr(self, share), float, at_least=0, at_most=1)
+        checked_number("seed", self.seed, int, at_least=0, at_most=MOST_SEED)
 
+
+@typed
 def load_dataset(name_or_folder: str | Path) -> Dataset:
     """Load a dataset from a folder (imported, or with a file train.*), or by a name of the registry."""
     folder = Path(name_or_folder)
@@ -68,6 +78,7 @@ def load_dataset(name_or_folder: str | Path) -> Dataset:
     return _load_folder(entry.existing_folder(), entry.name)
 
 
+@typed
 def dataset_from_tuples(
     train: Iterable[tuple[str, str, str]],
     valid: Iterable[tuple[str, str, str]] = (),
@@ -76,13 +87,14 @@ def dataset_from_tuples(
 ) -> Dataset:
     """Make a dataset of (head, relation, tail) names."""
     given = {"train": train, "valid": valid, "test": test}
-    rows = {split: _checked_names(split, triples) for split, triples in given.items()}
+    rows = {split: named_triples(split, triples) for split, triples in given.items()}
     if not rows["train"]:
         raise DataError("train has no triples; give at least one")
     facts = _numbered({split: [source_of(some)] for split, some in rows.items()})
     return _dataset(facts.distinct(), name)
 
 
+@typed
 def dataset_from(
     facts: Any,
     valid: Any = None,
@@ -232,14 +244,6 @@ def _as_task(dataset: Dataset, facts: NumberedFacts) -> Dataset:
     )
     candidates = read_candidates(dataset.folder / CANDIDATES_FILE, facts.entities, int(asked[0]))
     return replace(dataset, graph=graph, both_directions=False, candidates=candidates)
-
-
-def _checked_names(split: str, triples: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    rows = list(triples)
-    for i, row in enumerate(rows):
-        if len(row) != 3 or not all(isinstance(field, str) and field for field in row):
-            raise DataError(f"{split}, triple {i}: {row!r} is not (head, relation, tail) of non-empty names")
-    return rows
 
 
 def _divided(facts: NumberedFacts, choice: SplitChoice) -> tuple[NumberedFacts, str]:

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import pairwise
-from typing import overload
+from typing import Any, overload
 from unicodedata import is_normalized
 
 import numpy as np
 import polars as pl
 
 from dpmpn.data.names import normal, normal_names
-from dpmpn.errors import DataError, UnknownName
+from dpmpn.errors import DataError, UnknownName, WrongType, shown
 
 TYPES_APART = " | "  # between the types of an entity that has several
 _NEAR_NAMES = 3
@@ -59,6 +59,9 @@ class Names(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         return (self._decoded(start, end) for start, end in pairwise(self.offsets.tolist()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Names, (np.array(self.text), np.array(self.offsets))  # not what is mapped, but what it holds
 
     def are_normal(self) -> bool:
         """Whether all are in Unicode's composed form; a million names take 0.1 s, if they are ASCII none."""
@@ -182,6 +185,8 @@ class Vocabulary:
 
         An error suggests near names, among the first `suggested` ones where that is given.
         """
+        if not isinstance(text, str):
+            raise WrongType(f"{kind} names are texts, not {shown(text)} ({type(text).__name__})")
         found = self.find(text)
         if found >= 0:
             return found

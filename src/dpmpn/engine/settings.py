@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.settings import Section, option, refusal
+from dpmpn.settings import MOST_SEED, Section, option, refusal
 
 MOST_DIMS, MOST_STEPS = 100_000, 100
 """Of any model: far more than was ever of use."""
-MOST_THREADS, MOST_SEED = 256, 2**63 - 1
+MOST_THREADS = 256
 
 
 @dataclass(frozen=True)

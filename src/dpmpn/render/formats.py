@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from dpmpn.errors import ConfigError, RunError
+from dpmpn.arguments import typed
+from dpmpn.errors import ConfigError, RunError, WrongType, shown
 from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.why_not import WhyNotData
 from dpmpn.files import TEMPORARY_SUFFIX, sync
@@ -98,9 +99,12 @@ PLAIN = tuple(format.name for format in _ALL if not format.needs_extra)
 """Those that can be written everywhere."""
 
 
+@typed
 def checked_formats(formats: str | Iterable[str]) -> list[str]:
     """The formats, each once, if all are known; as several texts or as one with commas between the names."""
-    names = formats.split(",") if isinstance(formats, str) else formats
+    names = formats.split(",") if isinstance(formats, str) else list(formats)
+    if wrong := [name for name in names if not isinstance(name, str)]:
+        raise WrongType(f"formats are named by texts, not by {shown(wrong[0])}")
     wanted = list(dict.fromkeys(name for text in names if (name := text.strip().lower())))
     known = ", ".join(FORMATS)
     for format in wanted:
@@ -132,6 +136,7 @@ class Explanation(ExplanationData):
         answer = self.answer
         return f"Explanation({self.question} {one_line(answer.label)}, rank {answer.rank}, {answer.probability:.3g})"
 
+    @typed
     def save(
         self, folder: str | Path, formats: str | Iterable[str] = PLAIN, why_not: Sequence[WhyNotData] = ()
     ) -> list[Path]:

@@ -300,7 +300,10 @@ def _text_of_value(value: Any) -> str | bool | None:
         if not math.isfinite(value):
             return None
         return str(int(value)) if value == int(value) and abs(float(value)) < _EXACT else str(value)
-    return str(value)
+    try:
+        return str(value)
+    except ValueError:  # an integer of more digits than Python writes
+        return False
 
 
 def texts_of_column(series: pl.Series, where: str) -> Texts:

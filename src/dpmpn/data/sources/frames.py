@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from dpmpn.data.sources.base import COLUMNS, LABELS, Account, ReadOptions, Source
@@ -21,7 +22,7 @@ from dpmpn.data.sources.columns import (
     texts_of_values,
 )
 from dpmpn.data.sources.rdf import Statements, StatementSource
-from dpmpn.errors import DataError
+from dpmpn.errors import DataError, shown
 
 _BATCH = 100_000  # rows
 _RELATION = ("relation", "predicate", "label", "type")  # edge attributes that can say what an edge means
@@ -41,12 +42,17 @@ def frame_source(obj: Any, options: ReadOptions | None = None) -> Source:
     for name, make in _SOURCES.items():
         if name in names:
             return make(obj, options)
-    if isinstance(obj, (str, bytes, Path, dict)) or not isinstance(obj, Iterable):
+    if isinstance(obj, (str, bytes, Path, dict)) or not isinstance(obj, Iterable) or _is_scalar(obj):
         raise DataError(
             f"facts cannot be taken from an object of type {type(obj).__name__}; give a frame, a graph or rows of "
             "head, relation and tail"
         )
     return TupleSource(obj, options)
+
+
+def _is_scalar(obj: Any) -> bool:
+    """Whether it is an array of one value and no length, which says that it can be iterated over."""
+    return isinstance(obj, np.ndarray) and obj.ndim == 0
 
 
 class FrameSource(RowSource):
@@ -87,7 +93,7 @@ class TupleSource(RowSource):
         while part := list(islice(rows, _BATCH)):
             if not positions:
                 width = self._width(part[0], 1)
-                seen = [str(value) for value in part[0]]
+                seen = [value if isinstance(value, str) else shown(value) for value in part[0]]
                 positions = find_columns(f"{self.account.source}, row 1", seen, False, self._options)
             self._check_widths(part, width, self._rows + 1)
             yield self._facts(part, positions)
@@ -98,7 +104,7 @@ class TupleSource(RowSource):
         return self._rows, total
 
     def _width(self, row: Any, number: int) -> int:
-        if isinstance(row, (str, bytes, dict)) or not hasattr(row, "__len__"):
+        if isinstance(row, (str, bytes, dict)) or not hasattr(row, "__len__") or _is_scalar(row):
             kind = type(row).__name__
             raise DataError(
                 f"{self.account.source}, row {number:,}: is of type {kind}; give rows of head, relation and tail"
