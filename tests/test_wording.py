@@ -1,14 +1,21 @@
 """Numbers, lists and times are written as people read them."""
 
+import json
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpmpn.wording import (
     about,
     counted,
     duration,
+    in_json,
     listed,
     megabytes,
     memory,
+    on_terminal,
+    one_line,
     percent,
     percentage,
     plural,
@@ -62,3 +69,21 @@ def test_durations() -> None:
 def test_sizes() -> None:
     assert [megabytes(22e6), megabytes(1.26e9, 1)] == ["22 MB", "1,260.0 MB"]
     assert [memory(200 << 20), memory(5 << 30)] == ["200 MB", "5 GB"]
+
+
+HOSTILE = "\x1b[31m \x07\x9b1m\x7f\r\n\u202e\u2066\u200b\ufeff\u2028\ud800"
+
+
+def test_what_a_terminal_acts_on_is_spelled_out() -> None:
+    assert one_line(HOSTILE) == (r"\x1b[31m \x07\x9b1m\x7f\r\n\u202e\u2066\u200b\ufeff\u2028\ud800")
+    assert on_terminal("a\tb\nc\r\x1b\u202e") == "a\tb\n" + r"c\r\x1b\u202e"
+    for text in ("Café 北京 שלום", "नमस्ते", "👩\u200d🔬", "می\u200cخواهم"):  # joiners belong to their scripts
+        assert one_line(text) == on_terminal(text) == text
+
+
+@given(st.text())
+def test_json_says_the_same_without_what_a_terminal_acts_on(text: str) -> None:
+    written = in_json(json.dumps([text], ensure_ascii=False))
+    assert json.loads(written) == [text]
+    assert on_terminal(written) == written and "\n" not in written
+    assert one_line(one_line(text)) == one_line(text)

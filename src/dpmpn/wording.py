@@ -1,6 +1,7 @@
 """Numbers, lists and times as people read them: the one place that decides how they are written."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 from unicodedata import category
@@ -8,7 +9,16 @@ from unicodedata import category
 DIGITS = 6
 """Significant digits of a number in a file or a reply: the seventh of a float32 depends on what is asked with it."""
 
-_BREAKING = ("Cc", "Zl", "Zp")  # control characters, separators of lines and of paragraphs
+_UNSEEN = (
+    "Cc",
+    "Cs",
+    "Zl",
+    "Zp",
+)  # control characters, half characters, separators of lines and of paragraphs
+# Marks of no width, and those that turn the direction of what follows.
+_MARKS = "\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+_BEYOND_JSON = re.compile(f"[\x7f-\x9f\u2028\u2029{_MARKS}\ud800-\udfff]")
+_LAID_OUT = "\n\t\u2068\u2069"  # what texts are set with here: lines, and names that keep their direction to themselves
 _SMALL_PROBABILITY = 0.0005  # what three decimals would show as nothing
 _SMALL_PART = 0.005  # what whole per cent would show as nothing
 _NEARLY_ALL = 0.9995  # below it, a part is not all
@@ -89,5 +99,20 @@ def memory(n_bytes: int) -> str:
 
 
 def one_line(text: str) -> str:
-    """A name with its control characters spelled out: it may come from anywhere, and stays in its line."""
-    return "".join(c.encode("unicode_escape").decode() if category(c) in _BREAKING else c for c in text)
+    """A name with what a terminal acts on, or nobody sees, spelled out: it may come from anywhere."""
+    return text if text.isascii() and text.isprintable() else "".join(map(_spelled_out, text))
+
+
+def on_terminal(text: str) -> str:
+    """A text of several lines that may hold names, such as a terminal can be given."""
+    return "".join(c if c in _LAID_OUT else _spelled_out(c) for c in text)
+
+
+def in_json(text: str) -> str:
+    """JSON with the same characters escaped that a terminal acts on; what it says stays the same."""
+    return _BEYOND_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _spelled_out(character: str) -> str:
+    is_seen = category(character) not in _UNSEEN and character not in _MARKS
+    return character if is_seen else character.encode("unicode_escape").decode()

@@ -25,6 +25,7 @@ from typing import Any
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from dpmpn.data.spreadsheets import csv_of
 from dpmpn.errors import DataError, RunError
 from dpmpn.files import holding, read_json, sha256_of, sync, write_json, write_whole
 
@@ -72,7 +73,7 @@ def _write_text(path: Path, format: str, frames: Iterable[pl.DataFrame], packed:
                 frame.write_ndjson(file)
             else:
                 separator = "\t" if format == "tsv" else ","
-                _flat(frame).write_csv(file, separator=separator, include_header=number == 0)
+                file.write(csv_of(_flat(frame), separator, header=number == 0).encode())
 
 
 def _write_parquet(path: Path, frames: Iterator[pl.DataFrame]) -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.numbers import number
@@ -204,10 +203,10 @@ def _show_facts(output: Output, facts: "pl.DataFrame", why: bool) -> None:
     because = () if why else ("because",)
     shown = table("rank", "head", "relation", "tail", *measured, *marked, *because, right=("rank", *measured))
     for row in facts.iter_rows(named=True):
-        names = [escape(name) for name in _names(row)]
+        names = _names(row)
         first = row["support"][0].partition(" ")[2] if row["support"] else ""
         held = [row["held_out"] or ""] if marked else []
-        reason = [] if why else [escape(first)]
+        reason = [] if why else [first]
         shown.add_row(str(row["rank"]), *names, *_measured(row, calibrated), *held, *reason)
     output.show(shown)
     if why:

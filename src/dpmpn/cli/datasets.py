@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
@@ -204,7 +203,7 @@ def _show_relations(output: Output, pairs: list[dict[str, Any]], relations: Voca
     shown = table("relation", "repeats", "as", "facts", "%", right=("facts", "%"))
     for pair in pairs[:_SHOWN_PAIRS]:
         names = [relations.label(relations.id(pair[key], "relation")) for key in ("relation", "other")]
-        shown.add_row(*map(escape, names), pair["kind"], f"{pair['shared']:,}", percentage(pair["share"]))
+        shown.add_row(*names, pair["kind"], f"{pair['shared']:,}", percentage(pair["share"]))
     output.show(shown)
     if len(pairs) > _SHOWN_PAIRS:
         output.say(f"and {len(pairs) - _SHOWN_PAIRS:,} more pairs of relations; --json lists them all")

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.changed_facts import OtherGraph, asked_on
@@ -75,7 +74,7 @@ def _add_rows(shown: Any, label: str, summary: dict[str, Any], ties: tuple[str, 
         scores = [percentage(summary[placed][metric]) for metric in TITLES]
         once = placed == ties[0]
         count, coverage = (f"{summary['queries']:,}", percentage(summary["coverage"])) if once else ("", "")
-        shown.add_row(escape(label) if once else "", placed, count, *scores, coverage)
+        shown.add_row(label if once else "", placed, count, *scores, coverage)
 
 
 def _show_relations(output: Output, relations: dict[str, Any], names: Vocabulary) -> None:

@@ -1,5 +1,6 @@
 """What a command prints: tables for people, JSON for programs, how far it has come, and one line for a mistake."""
 
+import io
 import json
 import math
 import sys
@@ -16,10 +17,11 @@ from rich.console import Console, JustifyMethod
 from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 from dpmpn.errors import DataError
 from dpmpn.files import write_whole
-from dpmpn.wording import duration
+from dpmpn.wording import duration, in_json, on_terminal, one_line
 
 if TYPE_CHECKING:
     from dpmpn.train.trainer import Progress as TrainingProgress
@@ -32,8 +34,6 @@ STDOUT = "-"  # the name of standard output where a file could be named
 _PLAIN_WIDTH = 160  # where there is no terminal, nothing is cut to fit one
 _UNBOUNDED = 10_000  # columns
 _SECONDS_BETWEEN_LINES = 5.0
-# Names come from anywhere, and a terminal acts on what it is shown: such characters are spelled out.
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
 class Output:
@@ -56,7 +56,7 @@ class Output:
     def say(self, text: str = "", style: str | None = None) -> None:
         """Print a line as it is: no markup, no wrapping."""
         with _printing():
-            self.console.print(text.translate(_CONTROLS), style=style, markup=False, soft_wrap=True)
+            self.console.print(on_terminal(text), style=style, markup=False, soft_wrap=True)
             self.console.file.flush()  # a log that is followed shows each line when it is written
 
     def wrap(self, text: str, indent: int = 0) -> None:
@@ -87,7 +87,7 @@ class Output:
             self._write_json(value)
 
     def _write_json(self, value: Any) -> None:
-        text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        text = in_json(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
         if self.json_target == STDOUT:
             print_data(text)
             return
@@ -95,10 +95,10 @@ class Output:
 
 
 def print_data(text: str) -> None:
-    """Print data for a program on standard output, as it is."""
+    """Print data for a program on standard output, as it is; a person is shown what a terminal would act on."""
     _check_stdout()
     with _printing():
-        sys.stdout.write(text)
+        sys.stdout.write(on_terminal(text) if sys.stdout.isatty() else text)
         sys.stdout.flush()
 
 
@@ -120,6 +120,8 @@ def write_output(path: Path, text: str) -> None:
 def _check_stdout() -> None:
     if sys.stdout is None:  # what Python makes of a closed one
         raise DataError("cannot print: standard output is closed; send it to a file or to /dev/null")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # it may not know all letters of all names
 
 
 @contextmanager
@@ -144,7 +146,8 @@ def table(*columns: str, right: tuple[str, ...] = (), whole: bool = False) -> Ta
 
 class _Table(Table):
     def add_row(self, *cells: Any, **options: Any) -> None:
-        super().add_row(*(c.translate(_CONTROLS) if isinstance(c, str) else c for c in cells), **options)
+        # Names may look like rich's markup, or like anything else.
+        super().add_row(*(Text(one_line(c)) if isinstance(c, str) else c for c in cells), **options)
 
 
 def complain(message: str) -> None:
@@ -152,7 +155,7 @@ def complain(message: str) -> None:
     if sys.stderr is None:
         return  # `print` would take standard output instead
     with suppress(OSError):  # a full disk behind it; the exit code says it still
-        print("dpmpn: " + " ".join(message.split()).translate(_CONTROLS), file=sys.stderr)
+        print("dpmpn: " + one_line(" ".join(message.split())), file=sys.stderr)
 
 
 class Meter:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.results import Predictions
@@ -151,10 +150,10 @@ def _show_answers(
     numbers = ("rank", "probability", *through)
     shown = table("rank", "answer", *labelled, "probability", "", *through, right=numbers)
     for p in predictions:
-        identifier = [escape(p.answer)] if labelled else []
+        identifier = [p.answer] if labelled else []
         part = [percent(p.through_unseen)] if through else []
         known = "known" if p.known else "held out" if p.held_out else ""
-        shown.add_row(str(p.rank), escape(p.label), *identifier, f"{p.probability:.3f}", known, *part)
+        shown.add_row(str(p.rank), p.label, *identifier, f"{p.probability:.3f}", known, *part)
     output.show(shown)
     if through:
         output.say(

@@ -5,7 +5,6 @@ back, also those that began with an apostrophe of their own. Numbers, such as -0
 """
 
 import re
-from typing import Any
 
 import polars as pl
 
@@ -37,11 +36,10 @@ def unmarked(cells: pl.Series) -> pl.Series:
     return cells.scatter(marked, [unmarked_text(cell) for cell in cells.gather(marked)])
 
 
-def write_csv(frame: pl.DataFrame, file: Any, separator: str = ",", header: bool = True) -> None:
-    """Write a table of texts, numbers and truth values as CSV, names of columns too."""
-    would_run = pl.col(pl.String).str.contains(_FORMULA) & ~pl.col(pl.String).str.contains(f"^{_NUMBER}$")
-    cells = frame.with_columns(
-        pl.when(would_run).then(MARK + pl.col(pl.String)).otherwise(pl.col(pl.String)).name.keep()
-    )
+def csv_of(frame: pl.DataFrame, separator: str = ",", header: bool = True) -> str:
+    """A table of texts, numbers and truth values as CSV, the names of its columns too."""
+    texts = pl.col(pl.String)
+    would_run = texts.str.contains(_FORMULA) & ~texts.str.contains(f"^{_NUMBER}$")
+    cells = frame.with_columns(pl.when(would_run).then(MARK + texts).otherwise(texts).name.keep())
     cells.columns = [marked_text(column) for column in frame.columns]
-    cells.write_csv(file, separator=separator, include_header=header)
+    return cells.write_csv(separator=separator, include_header=header)

@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
+from dpmpn.data.spreadsheets import marked_text
 from dpmpn.errors import RunError
 from dpmpn.evaluate.metrics import TITLES
 from dpmpn.files import write_whole
@@ -47,8 +48,8 @@ def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     """A table as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    for cells in (columns, *rows):
+        writer.writerow(marked_text(cell) if isinstance(cell, str) else cell for cell in cells)
     return text.getvalue()
 
 

@@ -16,7 +16,7 @@ from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.names import DisplayNames
 from dpmpn.render.shapes import ANSWER, HEAD, gained, node_colour, strengths
 from dpmpn.render.why_not_text import why_not_text
-from dpmpn.wording import DIGITS, one_line, percent, six_digits
+from dpmpn.wording import DIGITS, in_json, one_line, percent, six_digits
 
 if TYPE_CHECKING:
     import networkx  # type: ignore[import-untyped]
@@ -119,7 +119,7 @@ def _is_list_of_objects(value: Any) -> bool:
 
 
 def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return in_json(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 _THIN, _THICK = 0.5, 5.0  # points

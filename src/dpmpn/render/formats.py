@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 from dpmpn.arguments import typed
+from dpmpn.data.spreadsheets import csv_of
 from dpmpn.errors import ConfigError, RunError, WrongType, shown
 from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.why_not import WhyNotData
@@ -66,7 +67,7 @@ def _json(explanation: ExplanationData, why_not: _WhyNot) -> str:
 
 
 def _tables(explanation: ExplanationData, _: _WhyNot) -> dict[str, str]:
-    return {f"{name}.csv": table.write_csv() for name, table in as_tables(explanation).items()}
+    return {f"{name}.csv": csv_of(table) for name, table in as_tables(explanation).items()}
 
 
 def _graphs(explanation: ExplanationData, _: _WhyNot) -> dict[str, str]:

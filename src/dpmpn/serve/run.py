@@ -2,16 +2,20 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
 import time
 from collections.abc import Callable, Iterator
 
 import uvicorn
+from uvicorn.config import LOGGING_CONFIG
+from uvicorn.logging import DefaultFormatter
 
 from dpmpn.errors import ConfigError
 from dpmpn.serve.connections import Connection, connections
 from dpmpn.serve.guard import GRACE, Guard
+from dpmpn.wording import on_terminal
 
 _UNSENT = 1 << 17  # bytes that the kernel keeps for a client that does not read; by itself it kept 2.5 MB
 _LINGER = 1.0  # seconds in which a client that had an answer may send its next request to a server that stops
@@ -47,6 +51,22 @@ def address(taken: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
+class LogFormatter(DefaultFormatter):
+    """Lines of the log, in which names of anybody may stand."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A line, or the lines of a traceback."""
+        return on_terminal(super().format(record))
+
+
+_LOGGING = LOGGING_CONFIG | {
+    "formatters": {
+        name: {"()": LogFormatter, "fmt": "%(levelprefix)s %(message)s"}
+        for name in LOGGING_CONFIG["formatters"]
+    }
+}
+
+
 def run(
     guard: Guard, taken: socket.socket, stop: Callable[[], bool], started: Callable[[], None] = lambda: None
 ) -> None:
@@ -60,6 +80,7 @@ def run(
         lifespan="on",
         interface="asgi3",
         log_level="error",  # whoever sends what is not HTTP is told, not the log
+        log_config=_LOGGING,
         access_log=False,
         server_header=False,
         proxy_headers=False,

@@ -14,6 +14,7 @@ import polars as pl
 
 from dpmpn.data.sources.unpack import MEGABYTE, Unpacked, check_file
 from dpmpn.errors import DataError
+from dpmpn.wording import one_line
 
 COLUMNS = ("head", "relation", "tail")
 TIME = "time"
@@ -266,4 +267,4 @@ def short(line: bytes | str) -> str:
     """A line as it can be shown: its beginning, without what a terminal would act on."""
     text = line[:480].decode("utf-8", errors="replace") if isinstance(line, bytes) else line
     text = text if len(text) <= 120 and len(line) <= 480 else text[:117] + "..."
-    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
+    return "\t".join(map(one_line, text.split("\t")))

@@ -13,7 +13,7 @@ import polars as pl
 from dpmpn.data.names import AROUND
 from dpmpn.data.sources.base import COLUMNS, LONGEST_LINE, TIME, Account, ReadOptions, Source, short
 from dpmpn.errors import DataError
-from dpmpn.wording import counted
+from dpmpn.wording import counted, one_line
 
 # What people call them; compared in lower case, without a leading '#', '?' or ':' and what stands in brackets.
 _USUAL = {
@@ -183,8 +183,7 @@ def _is_plain(name: str) -> bool:
 
 def _names_shown(seen: Sequence[str]) -> str:
     shown = [name if len(name) <= 30 else name[:27] + "..." for name in seen[:8]]
-    printable = ("".join(c if c.isprintable() else " " for c in name) for name in shown)
-    return ", ".join(f"'{name}'" for name in printable) + (", ..." if len(seen) > 8 else "")
+    return ", ".join(f"'{one_line(name)}'" for name in shown) + (", ..." if len(seen) > 8 else "")
 
 
 def has_empty(frame: pl.DataFrame) -> bool:
