@@ -12,6 +12,8 @@ import re
 import shutil
 import socket
 import tempfile
+import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -20,9 +22,16 @@ from typing import Any
 
 from dpmpn.errors import DpmpnError, RunError
 
+try:
+    import fcntl
+except ImportError:  # not on every system
+    fcntl = None  # type: ignore[assignment]
+
 TEMPORARY_SUFFIX = ".partial"
 LOCK = ".lock"
 """Stays in the folder: to remove it would let two processes lock two files of that name."""
+_TEMPORARY = "dpmpn-held-"  # begins the name of each temporary folder
+_JUST_MADE = 10.0  # seconds in which a folder may not be locked yet
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MAX_JSON_BYTES = 1 << 26  # manifests are small; what is larger is not one
 
@@ -82,13 +91,39 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for a while: it goes when it is cleaned up, and at the latest when this process ends."""
+    """A folder for a while: it goes when it is cleaned up, and at the latest when this process ends.
+
+    Those of killed processes are removed: a folder is locked as long as the process that made it lives, or one that it
+    forked.
+    """
     try:
-        return tempfile.TemporaryDirectory(prefix="dpmpn-")
+        _remove_abandoned()
+        folder = tempfile.TemporaryDirectory(prefix=_TEMPORARY)
+        if fcntl is not None:
+            handle = os.open(folder.name, os.O_RDONLY)
+            weakref.finalize(folder, os.close, handle)
+            with suppress(OSError):  # not on every disk
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return folder
     except OSError as error:
         raise RunError(
             f"no temporary folder can be made ({error.strerror or error}); set TMPDIR to one you can write to"
         ) from error
+
+
+def _remove_abandoned() -> None:
+    if fcntl is None:
+        return
+    for path in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*"):
+        with suppress(OSError):  # of somebody else, gone, or in use
+            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                found = os.fstat(handle)
+                if found.st_uid == os.geteuid() and time.time() - found.st_mtime > _JUST_MADE:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(path)
+            finally:
+                os.close(handle)
 
 
 @contextmanager

@@ -46,7 +46,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def serving(run_dir: Path, token: str | None = None, limits: Limits = LIMITS) -> Iterator[Server]:
-    reasoner = Reasoner.load(run_dir)
+    reasoner = Reasoner.load(run_dir).in_memory()
     explorer = Explorer(reasoner, run_dir, limits)
     guard = make_app(explorer, token, allowed_hosts("127.0.0.1", token is not None))
     taken, stop, started = bind("127.0.0.1", 0), threading.Event(), threading.Event()

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -136,6 +137,116 @@ Workers(serve, 2, print).run(lambda: False, lambda: None)
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 1 and "ended with code 3; another one is started" in ended.stdout
     assert "RunError: workers end as soon as they are started" in ended.stderr
+
+
+WORKERS = """
+import os, pathlib, sys, time
+from dpmpn.serve.workers import Workers
+
+broken = pathlib.Path(sys.argv[1])
+
+def serve(first, ready, is_alone):
+    if broken.exists():
+        return 2
+    ready()
+    while not is_alone():
+        time.sleep(0.05)
+
+say = lambda text: print(text, flush=True)
+Workers(serve, 2, say).run(lambda: False, lambda: say("serving"))
+"""
+
+
+def test_a_worker_that_cannot_be_replaced_ends_no_other(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    command = [sys.executable, "-c", WORKERS, str(broken)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "serving\n"
+        first, second = _children(process.pid)
+        time.sleep(2.1)  # one that dies sooner is not replaced at once
+        broken.touch()
+        os.kill(first, signal.SIGKILL)
+        assert "ended with code -9" in process.stdout.readline()
+        for seconds in (2, 4):  # ever later
+            line = process.stdout.readline()
+            assert f"1 of 2 answer, and it is tried again in {seconds} seconds" in line
+        assert process.poll() is None and _is_running(second)
+        broken.unlink()
+        _wait_for(lambda: len(_children(process.pid)) == 2)
+        assert second in _children(process.pid)
+        broken.touch()  # and where none is left, there is nothing to go on with
+        for worker in _children(process.pid):
+            os.kill(worker, signal.SIGKILL)
+        assert process.wait(20) == 1 and "workers end as soon as they are started" in process.stdout.read()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_what_is_served_does_not_change_with_the_folder(run_dir: Path, tmp_path: Path) -> None:
+    served = shutil.copytree(run_dir, tmp_path / "run")
+    with started(served, "--workers", "2") as (process, url):
+        before, (first, second) = _all_answers(url), _children(process.pid)
+        for path in served.rglob("*.json"):
+            path.write_bytes(path.read_bytes() + b"\n")  # as good as before, and yet not the same
+        os.kill(first, signal.SIGKILL)
+        said = ""
+        while "was changed since this server was started" not in said:
+            assert process.stdout is not None and "Traceback" not in said
+            said += process.stdout.readline()
+        for path in (*served.rglob("*.npy"), *served.rglob("*.txt"), *served.rglob("*.safetensors")):
+            path.write_bytes(b"\xff" * path.stat().st_size)
+            os.truncate(path, 1)  # what maps it would be killed by SIGBUS
+        assert _all_answers(url) == before
+        shutil.rmtree(served)
+        assert _all_answers(url) == before and httpx.get(f"{url}/readyz").status_code == 200
+        assert _children(process.pid) == [second]
+
+
+def _all_answers(url: str) -> list[object]:
+    with httpx.Client(base_url=f"{url}/api/v1", timeout=30) as client:
+        questions = [
+            {"head": f"{who}{i}", "relation": "father"} for who in ("child", "mother") for i in range(8)
+        ]
+        return [
+            *client.post("/ask-many", json={"questions": questions}).json()["results"],
+            client.post("/explain", json=questions[0]).json()["text"],
+            client.get("/entities", params={"q": "f"}).json(),
+            client.get("/entity", params={"name": "mother1"}).json(),
+            client.get("/relations", params={"head": "mother1"}).json(),
+            client.post("/ask", json={"head": "fahter7", "relation": "father"}).json(),
+        ]
+
+
+def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    script = """
+import sys
+from dpmpn.files import temporary_folder
+
+folder = temporary_folder()
+print(folder.name, flush=True)
+sys.stdin.read()
+"""
+    command, here = [sys.executable, "-c", script], {**os.environ, "TMPDIR": str(tmp_path)}
+    processes = []
+    for _ in range(2):
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=here
+        )
+        assert process.stdout is not None
+        processes.append((process, Path(process.stdout.readline().strip())))
+    (killed, left), (living, kept) = processes
+    killed.kill()
+    killed.wait()
+    assert left.is_dir() and kept.is_dir()
+    (left / "counter.db").touch()
+    for folder in (left, kept):
+        os.utime(folder, (0, 0))  # they were made long ago
+    again = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=here)
+    assert again.returncode == 0 and [*tmp_path.iterdir()] == [kept]
+    living.communicate()
+    assert not [*tmp_path.iterdir()]
 
 
 def test_it_says_once_that_it_serves() -> None:

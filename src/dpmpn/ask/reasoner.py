@@ -65,6 +65,16 @@ class Reasoner:
         reasoner._run = run
         return reasoner
 
+    def in_memory(self) -> "Reasoner":
+        """The same reasoner without files of its run folder: once it was asked, these may be changed or go.
+
+        A mapped file that is cut off would end the process that reads there (SIGBUS), and one that is written anew
+        would change the graph while it is asked.
+        """
+        run, dataset = self._fitted(), self.dataset.in_memory()
+        run.dataset()  # its checksums are right once more, so nothing changed while it was read
+        return self._asked_on(dataset, self.changes, self._trained)
+
     @typed
     def fit(
         self,

@@ -1,7 +1,7 @@
 """`dpmpn serve`: a trained model in the browser and for other programs."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,8 @@ from dpmpn.cli.numbers import number
 from dpmpn.cli.output import Output, complain
 from dpmpn.cli.settings import with_settings
 from dpmpn.cli.signals import stoppable
-from dpmpn.errors import ConfigError, DpmpnError, Stopped
+from dpmpn.errors import ConfigError, DpmpnError, RunError, Stopped
+from dpmpn.files import sha256_of
 
 _NEEDED = ("fastapi", "uvicorn", "prometheus_client")
 _SHORT = 16  # letters of a token that can be guessed
@@ -55,6 +56,8 @@ def command(
     token = _token(token_file) if token_file is not None else None
     _warn(host, token)
     Reasoner.load(run_dir, **settings)  # a mistake is said before anything is started
+    inputs = [*(file for file in (labels, *(add or ()), *(remove or ())) if file is not None)]
+    identity = _identity(run_dir, inputs)
     if workers > 1 and "threads" not in settings:
         settings = {**settings, "threads": str(max(1, (os.cpu_count() or 1) // workers))}
     with bind(host, port) as taken, stoppable() as stop:
@@ -67,9 +70,13 @@ def command(
             from dpmpn.serve.run import run
 
             output.console.quiet = not first  # what was changed is said once
-            reasoner = Reasoner.load(run_dir, **settings)
+            reasoner = Reasoner.load(run_dir, **settings).in_memory()
             reasoner = reasoner if labels is None else reasoner.with_labels(labels)
             explorer = Explorer(changed(output, reasoner, add, remove), run_dir)
+            if _identity(run_dir, inputs) != identity:  # processes must not answer differently
+                raise RunError(
+                    f"{run_dir} was changed since this server was started; start it again to serve what it is now"
+                )
             run(make_app(explorer, token, allowed_hosts(host, token is not None)), taken, stop, started)
 
         def started() -> None:
@@ -78,7 +85,7 @@ def command(
         if workers == 1:
             serve(True, started, stop)
         else:
-            _serve_together(serve, workers, stop, started)
+            _serve_together(serve, workers, stop, started, taken.close)
         output.say("stopped")
 
 
@@ -87,6 +94,7 @@ def _serve_together(
     workers: int,
     stop: Callable[[], bool],
     started: Callable[[], None],
+    stopping: Callable[[], None],
 ) -> None:
     from dpmpn.serve.workers import Workers
 
@@ -102,8 +110,18 @@ def _serve_together(
             return 2
         return 0
 
-    if code := Workers(work, workers, complain).run(stop, started):
+    if code := Workers(work, workers, complain).run(stop, started, stopping):
         raise typer.Exit(code)
+
+
+def _identity(run_dir: Path, inputs: Sequence[Path]) -> list[str]:
+    """What is served: the run, and what changes it."""
+    from dpmpn.train.run_folder import RunFolder
+
+    try:
+        return [RunFolder(run_dir).identity(), *(sha256_of(file) for file in inputs if file.is_file())]
+    except OSError as error:
+        raise ConfigError(f"cannot read {error.filename}: {error.strerror or error}") from error
 
 
 def _token(path: Path) -> str:

@@ -69,6 +69,16 @@ class Dataset:
         sizes = ", ".join(f"{len(self.split(name))} {name}" for name in SPLITS)
         return f"Dataset('{self.name}', {self.graph!r}, {sizes})"
 
+    def in_memory(self) -> "Dataset":
+        """The same dataset without its files, which may then be changed or go."""
+        train, valid, test = (self.split(name).copy() for name in SPLITS)
+        ranked = self.candidates
+        if ranked is not None:
+            columns = (ranked.heads, ranked.tails, ranked.positive)
+            ranked = Candidates(ranked.relation, *(column.copy() for column in columns))
+        graph = self.graph.in_memory()
+        return replace(self, graph=graph, train=train, valid=valid, test=test, candidates=ranked)
+
     @typed
     def split(self, name: str) -> np.ndarray:
         """Triples of a split."""

@@ -89,6 +89,12 @@ class KnowledgeGraph:
         """Open a saved graph, memory-mapped."""
         return cls(*open_parts(Path(folder)))
 
+    def in_memory(self) -> "KnowledgeGraph":
+        """The same graph without its files, which may then be changed or go."""
+        arrays = {name: getattr(self, name).copy() for name in ("offsets", "relations", "tails", "inverse")}
+        names = self.entities.in_memory(), self.relation_names.in_memory()
+        return replace(self, **arrays, entities=names[0], relation_names=names[1])
+
     @typed
     def save(self, folder: str | Path) -> None:
         """Save the graph into a new folder, whole or not at all."""

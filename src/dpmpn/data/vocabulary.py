@@ -119,6 +119,11 @@ class Vocabulary:
         """Make a vocabulary in which every id is its own name."""
         return cls(pl.int_range(count, eager=True).cast(pl.String))
 
+    def in_memory(self) -> "Vocabulary":
+        """The same names without their file."""
+        packed = Names(self.packed.text.copy(), self.packed.offsets.copy())
+        return Vocabulary.opened(packed, self.ascending, self.labels)
+
     def labelled(self, frame: pl.DataFrame) -> "Vocabulary":
         """The same names with their labels, from a frame of all: id, name, description and type."""
         names = normal_names(pl.Series("id", self.names, pl.String)).to_frame()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess  # not on every system
 
 _LEAST_SECONDS = 2.0  # a worker that dies sooner after it began to answer would die again
+_MOST_SECONDS = 60.0  # between attempts to replace one
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # read when prometheus_client is first imported: in each worker
 
 Serve = Callable[[bool, Callable[[], None], Callable[[], bool]], int]
@@ -36,34 +37,58 @@ class Workers:
         self._serve, self._count, self._complain = serve, count, complain
         self._began: dict[ForkProcess, float] = {}  # when each worker began to answer
         self._ended: list[tuple[ForkProcess, float]] = []  # and how many seconds it answered
+        self._wait = self._next = 0.0  # seconds until one is started again, and when that is
 
-    def run(self, stop: Callable[[], bool], started: Callable[[], None]) -> int:
-        """Serve until `stop` says so; returns an exit code."""
+    def run(
+        self,
+        stop: Callable[[], bool],
+        started: Callable[[], None],
+        stopping: Callable[[], None] = lambda: None,
+    ) -> int:
+        """Serve until `stop` says so, and call `stopping` before workers are ended; returns an exit code."""
         with temporary_folder() as folder:  # of the metrics
             os.environ[_SHARED_FOLDER] = folder
             try:
-                return self._watch(stop, started)
+                for number in range(self._count):
+                    code = self._start(number == 0, stop)
+                    if code is not None or stop():
+                        return code or 0
+                started()
+                self._watch(stop)
+                stopping()
+                return 0
             finally:
                 self._end()
                 del os.environ[_SHARED_FOLDER]
 
-    def _watch(self, stop: Callable[[], bool], started: Callable[[], None]) -> int:
-        for number in range(self._count):
-            code = self._start(number == 0, stop)
-            if code is not None or stop():
-                return code or 0
-        started()
+    def _watch(self, stop: Callable[[], bool]) -> None:
+        """Replace workers that end, ever later where that fails: those that answer go on."""
         while not stop():
             time.sleep(0.1)
             self._note_ends()
-            while self._ended and not stop():
+            while self._ended:
                 worker, seconds = self._ended.pop(0)
                 self._complain(
                     f"worker {worker.pid} ended with code {worker.exitcode}; another one is started"
                 )
-                if seconds < _LEAST_SECONDS or self._start(False, stop) is not None:
-                    raise RunError("workers end as soon as they are started; what they said last is above")
-        return 0
+                if seconds < _LEAST_SECONDS:
+                    self._fail()
+                else:
+                    self._wait = self._next = 0.0
+            is_due = len(self._began) < self._count and time.monotonic() >= self._next
+            if is_due and self._start(False, stop) is not None:
+                self._fail()
+
+    def _fail(self) -> None:
+        """Try again later, if others answer meanwhile."""
+        if not self._began:
+            raise RunError("workers end as soon as they are started; what they said last is above")
+        self._wait = min(max(2 * self._wait, _LEAST_SECONDS), _MOST_SECONDS)
+        self._next = time.monotonic() + self._wait
+        self._complain(
+            f"a worker could not be replaced; {len(self._began)} of {self._count} answer, and it is tried again in "
+            f"{self._wait:g} seconds"
+        )
 
     def _start(self, first: bool, stop: Callable[[], bool]) -> int | None:
         """Start a worker and wait until it answers; its exit code if it ended instead."""

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from dpmpn.config import Config, from_dict, to_dict
+from dpmpn.data import storage
 from dpmpn.data.dataset import GRAPH, MANIFEST, TRIPLES, Dataset, open_dataset, write_dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.model import Model
 from dpmpn.errors import ConfigError, DataError, RunError
-from dpmpn.files import read_json, whole_folder, write_json, write_whole
+from dpmpn.files import read_json, sha256_of, whole_folder, write_json, write_whole
 from dpmpn.models import build_model
 from dpmpn.provenance import versions
 from dpmpn.train.checkpoint import check_size, has_checkpoint, load_network
@@ -104,6 +105,15 @@ class RunFolder:
         model = build_model(graph.n_entities, graph.n_relations, self.config.model, self.config.run.seed)
         load_network(self.path, model, which)
         return model
+
+    def identity(self) -> str:
+        """A digest of all that is asked: of the configuration and the manifests, which have checksums of the rest."""
+        weights = "best.json" if (self.path / "best.json").exists() else "checkpoint.json"
+        files = [self.path / name for name in (CONFIG, MANIFEST, f"{GRAPH}/{storage.MANIFEST}", weights)]
+        try:
+            return " ".join(sha256_of(file) for file in files)
+        except OSError as error:
+            raise RunError(f"{self.path} cannot be read ({error}); {_COPY_AGAIN}") from error
 
     def _graph(self) -> KnowledgeGraph:
         try:
