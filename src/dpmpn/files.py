@@ -7,6 +7,7 @@ import errno
 import glob
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -142,7 +143,7 @@ def disk_errors() -> Iterator[None]:
 
 def write_json(path: Path, values: Any) -> None:
     """Write values as JSON."""
-    write_text(path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -153,11 +154,11 @@ def write_text(path: Path, text: str) -> None:
 
 
 def read_json(path: Path, advice: str, error: type[DpmpnError] = RunError) -> dict[str, Any]:
-    """Read a JSON object; `advice` says what to do where it is missing or broken."""
+    """Read a JSON object, all of whose numbers are finite; `advice` says what to do where it is missing or broken."""
     try:
         if path.stat().st_size > _MAX_JSON_BYTES:
             raise error(f"{path} is too large to be what it should be; {advice}")
-        values = json.loads(path.read_bytes())
+        values = json.loads(path.read_bytes(), parse_float=_finite, parse_constant=_finite)
     except FileNotFoundError as missing:
         raise error(f"{path} is missing; {advice}") from missing
     except (OSError, ValueError, RecursionError) as broken:
@@ -165,6 +166,13 @@ def read_json(path: Path, advice: str, error: type[DpmpnError] = RunError) -> di
     if not isinstance(values, dict):
         raise error(f"{path} does not hold a JSON object; {advice}")
     return values
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text:.40} is not a finite number")
+    return value
 
 
 def check_version(
