@@ -11,7 +11,7 @@ from accident_data import SETTINGS, weights
 from forked_cli import ForkedCli, Running
 
 from dpmpn.errors import RunError
-from dpmpn.files import holding
+from dpmpn.files.held import holding
 from dpmpn.train.run_folder import RunFolder
 
 ENDLESS = ["--resume", "--epochs", 1_000_000]

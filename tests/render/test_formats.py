@@ -10,7 +10,6 @@ import pytest
 from small_reasoning import explained, reasoner
 
 from dpmpn.errors import ConfigError, RunError
-from dpmpn.render import formats
 from dpmpn.render.formats import FORMATS, Explanation
 
 CSV = ["paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"]
@@ -113,7 +112,7 @@ def test_a_crash_leaves_whole_files_of_one_explanation(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", crash_at(os.replace))
-        patched.setattr(formats, "sync", crash_at(formats.sync))
+        patched.setattr(os, "fsync", crash_at(os.fsync))
         with pytest.raises(KeyboardInterrupt):
             explained().save(tmp_path / "a", wanted)
     left = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
@@ -125,7 +124,7 @@ def test_a_full_disk_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.Monkey
     def full(_: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(formats, "sync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RunError, match=r"cannot write to .*: No space left on device; choose another --out"):
         explained().save(tmp_path / "why", ["text"])
     assert not (tmp_path / "why").exists()

@@ -222,7 +222,7 @@ def _all_answers(url: str) -> list[object]:
 def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path: Path) -> None:
     script = """
 import sys
-from dpmpn.files import temporary_folder
+from dpmpn.files.held import temporary_folder
 
 folder = temporary_folder()
 print(folder.name, flush=True)

@@ -86,7 +86,7 @@ def test_everything_comes_back_and_goes_on_the_same(tmp_path, config, adam):
 
 
 def test_older_tensors_go_and_leftovers_of_a_killed_run_too(saved, config):
-    (saved / ".checkpoint-000000000050.safetensors.partial").write_bytes(b"cut off")
+    (saved / ".dpmpn-0123456789abcdef.partial").write_bytes(b"cut off")
     network, optimiser = make(config, 1)
     save_best(saved, network, 40, STATE.best)
     save_checkpoint(saved, network, optimiser, LoopState(position=77))

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import shutil
-import socket
 
 import numpy as np
 import pytest
@@ -94,9 +93,7 @@ def test_an_empty_folder_is_taken(tmp_path, dataset, config):
 
 
 def test_what_an_interrupted_creation_left_is_removed(tmp_path, dataset, config):
-    nobody = 2**22 - 1  # the largest process id; hardly anyone's
-    left = tmp_path / f".run.{socket.gethostname()}-{nobody}.partial"
-    left.mkdir()
+    (tmp_path / ".dpmpn-0123456789abcdef.partial").mkdir()
     same_dataset(RunFolder.create(tmp_path / "run", dataset, config).dataset(), dataset)
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 

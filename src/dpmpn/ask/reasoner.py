@@ -1,6 +1,5 @@
 """The Python face: fit a model on a dataset, ask it questions, measure it, save it and load it again."""
 
-import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -18,7 +17,8 @@ from dpmpn.config import Config, check_overrides, load_preset, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import ConfigError, DataError, RunError
-from dpmpn.files import temporary_folder
+from dpmpn.files import copy_folder
+from dpmpn.files.held import temporary_folder
 from dpmpn.suitable_config import suitable_config
 
 # What needs torch is imported where it is used: the command line's help need not wait for it.
@@ -215,7 +215,7 @@ class Reasoner:
             raise RunError(
                 "a reasoner made by on or with_facts cannot be saved; save the one it was made from and keep the facts"
             )
-        shutil.copytree(self._fitted().path, folder)
+        copy_folder(self._fitted().path, folder)
 
     def __copy__(self) -> "Reasoner":
         other = object.__new__(type(self))

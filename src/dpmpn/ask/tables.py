@@ -13,21 +13,30 @@ import gzip
 import hashlib
 import io
 import json
-import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from dpmpn.data.spreadsheets import csv_of
 from dpmpn.errors import DataError, RunError
-from dpmpn.files import holding, read_json, sha256_of, sync, write_json, write_whole
+from dpmpn.files import (
+    own_folder,
+    put_in_place,
+    read_json,
+    remove,
+    remove_folder,
+    sha256_of,
+    sync,
+    write_json,
+    write_whole,
+)
+from dpmpn.files.held import holding
 
 _FORMATS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 _PACKED = ".gz"
@@ -57,15 +66,14 @@ def write_table(path: Path, frames: Iterable[pl.DataFrame]) -> None:
     """
     format = table_format(path)
     if format == "parquet":
-        write_whole(path, lambda temporary: _write_parquet(temporary, iter(frames)))
+        write_whole(path, lambda file: _write_parquet(file, iter(frames)))
     else:
         packed = path.name.lower().endswith(_PACKED)
-        write_whole(path, lambda temporary: _write_text(temporary, format, frames, packed))
+        write_whole(path, lambda file: _write_text(file, format, frames, packed))
 
 
-def _write_text(path: Path, format: str, frames: Iterable[pl.DataFrame], packed: bool) -> None:
+def _write_text(file: IO[bytes] | Any, format: str, frames: Iterable[pl.DataFrame], packed: bool) -> None:
     with ExitStack() as opened:
-        file: Any = opened.enter_context(path.open("wb"))
         if packed:  # without name and time the same table is the same bytes
             file = opened.enter_context(gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0))
         for number, frame in enumerate(frames):
@@ -76,7 +84,7 @@ def _write_text(path: Path, format: str, frames: Iterable[pl.DataFrame], packed:
                 file.write(csv_of(_flat(frame), separator, header=number == 0).encode())
 
 
-def _write_parquet(path: Path, frames: Iterator[pl.DataFrame]) -> None:
+def _write_parquet(file: IO[bytes], frames: Iterator[pl.DataFrame]) -> None:
     first = next(frames, pl.DataFrame())
 
     def source(*_: object) -> Iterator[pl.DataFrame]:
@@ -84,8 +92,7 @@ def _write_parquet(path: Path, frames: Iterator[pl.DataFrame]) -> None:
 
     # Eager polars writes a file at once; its streaming engine takes frames as they come and keeps 200 MB at most.
     stream = register_io_source(source, schema=first.schema)
-    with path.open("wb") as file:  # polars does not take a path that is not UTF-8
-        stream.sink_parquet(file, compression="zstd", row_group_size=_ROW_GROUP, maintain_order=True)
+    stream.sink_parquet(file, compression="zstd", row_group_size=_ROW_GROUP, maintain_order=True)
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
@@ -113,12 +120,12 @@ class Parts(AbstractContextManager["Parts"]):
         self._paths: list[Path] = []
         self._held = ExitStack()
         try:
-            self.folder.mkdir(exist_ok=True)
+            own_folder(self.folder)
         except OSError as error:
             raise RunError(f"{self.folder} cannot be made: {error.strerror}; choose another --out") from error
         try:
             self._held.enter_context(holding(self.folder))
-            if self.out.exists() and not self._is_finished():
+            if _is_taken(self.out) and not self._is_finished():
                 raise _taken(self.out)
             self._claim(json.loads(json.dumps(dict(request))))
             self._paths.extend(self._whole_parts())
@@ -142,7 +149,7 @@ class Parts(AbstractContextManager["Parts"]):
         content = packed.getbuffer()
         path = self.folder / f"{index:08}-{hashlib.sha256(content).hexdigest()}.parquet"
         with self._kept():
-            write_whole(path, lambda temporary: temporary.write_bytes(content))
+            write_whole(path, lambda file: file.write(content))
         self._paths.append(path)
 
     def read(self) -> Iterator[pl.DataFrame]:
@@ -158,16 +165,15 @@ class Parts(AbstractContextManager["Parts"]):
         table = self.folder / f"table-{self.out.name}"
         with self._kept():
             write_table(table, frames)
-        if self.out.exists() and not self._is_finished():
+        if _is_taken(self.out) and not self._is_finished():
             raise _taken(self.out)
         with self._kept():
             write_json(self.folder / _FINISHED, {"bytes": table.stat().st_size, "sha256": sha256_of(table)})
-        os.replace(table, self.out)
-        sync(self.out.parent)
+        put_in_place(table, self.out)
         # Renamed first: a kill while files go must not leave half a folder under its name.
-        shutil.rmtree(self._removed, ignore_errors=True)
-        os.rename(self.folder, self._removed)
-        shutil.rmtree(self._removed, ignore_errors=True)
+        remove_folder(self._removed)
+        put_in_place(self.folder, self._removed)
+        remove_folder(self._removed)
         self.close()
 
     def close(self) -> None:
@@ -225,9 +231,9 @@ class Parts(AbstractContextManager["Parts"]):
                 break
             whole.append(path)
         for path in found[len(whole) :]:
-            path.unlink()
-        for left in (*self.folder.glob(".*.partial"), *self.folder.glob("table-*")):
-            left.unlink()
+            remove(path)
+        for left in self.folder.glob("table-*"):
+            remove(left)
         return whole
 
 
@@ -237,8 +243,8 @@ def check_out(out: Path) -> None:
     if not out.parent.is_dir():
         raise RunError(f"{out.parent} is not a folder; make it or choose another --out")
     if _removed_of(out).exists():  # the longest name is tried first: it may be too long
-        shutil.rmtree(_removed_of(out), ignore_errors=True)
-    if out.exists() and not _folder_of(out).exists():
+        remove_folder(_removed_of(out))
+    if _is_taken(out) and not _folder_of(out).exists():
         raise _taken(out)
 
 
@@ -257,6 +263,10 @@ def _content(path: Path) -> bytes | None:
     except OSError:
         return None
     return content if path.stem.endswith("-" + hashlib.sha256(content).hexdigest()) else None
+
+
+def _is_taken(out: Path) -> bool:
+    return out.exists() or out.is_symlink()  # also one that leads nowhere
 
 
 def _taken(out: Path) -> RunError:

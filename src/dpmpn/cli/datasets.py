@@ -25,7 +25,7 @@ from dpmpn.data.registry import (
     list_datasets,
 )
 from dpmpn.data.vocabulary import Vocabulary
-from dpmpn.files import whole_folder, write_json
+from dpmpn.files import new_folder, whole_folder, write_json
 from dpmpn.settings import MOST_SEED
 from dpmpn.wording import duration, megabytes, percentage
 
@@ -248,8 +248,7 @@ def inductive(
     with whole_folder(out) as folder:
         parted = inductive_split(load_dataset(dataset), share, seed)
         for name, part in (("train", parted.train), ("ask", parted.ask)):
-            (folder / name).mkdir()
-            write_dataset(part, folder / name)
+            write_dataset(part, new_folder(folder / name))
         write_json(folder / _PARTS_REPORT, parted.report)
     output.result(parted.report, lambda: _show_parts(output, parted.report, out))
 

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpmpn.errors import DataError
-from dpmpn.files import write_whole
+from dpmpn.files import encoded, write_named
 from dpmpn.wording import duration, in_json, on_terminal, one_line
 
 if TYPE_CHECKING:
@@ -104,17 +104,7 @@ def print_data(text: str) -> None:
 
 def write_output(path: Path, text: str) -> None:
     """Write a file a user asked for, whole or not at all; what is no file, such as a pipe, is written into."""
-    path = path.resolve()  # a link stays, and what it points to is replaced
-    content = text.encode("utf-8", "backslashreplace")  # a path in it need not be UTF-8
-    try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)
-        else:
-            write_whole(path, lambda temporary: temporary.write_bytes(content))
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+    write_named(path, lambda file: file.write(encoded(text)))
 
 
 def _check_stdout() -> None:

@@ -12,7 +12,7 @@ from dpmpn.cli.output import JsonTarget, Meter, Output
 from dpmpn.cli.settings import DatasetName, PresetName, chosen_settings, with_settings
 from dpmpn.cli.signals import stoppable
 from dpmpn.config import Config, with_overrides
-from dpmpn.data.dataset import Dataset
+from dpmpn.data.dataset import Dataset, name_of_folder
 from dpmpn.data.importer import load_dataset
 from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, RunError
@@ -99,7 +99,7 @@ def _resumed(
 
     run = RunFolder.open(out)
     dataset, entry, folder = run.dataset(), find_dataset(name), Path(name)
-    is_named = dataset.name in (entry.name if entry else None, folder.resolve().name)
+    is_named = dataset.name in (entry.name if entry else None, name_of_folder(folder))
     other = RunError(f"{out} is a run on '{dataset.name}', not on '{name}'; name that dataset to resume it")
     known = entry.folder() if entry else None
     if folder.is_dir() or (known is not None and known.is_dir()):

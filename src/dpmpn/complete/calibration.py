@@ -8,7 +8,7 @@ import numpy as np
 
 from dpmpn.errors import DataError
 from dpmpn.evaluate.metrics import wilson
-from dpmpn.files import write_whole
+from dpmpn.files import write_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -313,7 +313,7 @@ def save_plot(calibration: "Calibration", path: Path, title: str) -> None:
         figure.legend(*curves.get_legend_handles_labels(), loc="outside lower center", frameon=False)
         kind = path.suffix.lower()[1:]
         metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {}
-        write_whole(path, lambda file: figure.savefig(file, format=kind, dpi=150, metadata=metadata))
+        write_named(path, lambda file: figure.savefig(file, format=kind, dpi=150, metadata=metadata))
 
 
 def _draw_curves(axes: "Axes", calibration: "Calibration") -> None:

@@ -8,6 +8,7 @@ graph/                the training graph with its names and labels (see `storage
 triples/<split>.npy   train, valid and test: int32, n x 3 (head, relation, tail); candidates.npy for a task
 """
 
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from dpmpn.data.sources.unpack import Unpacked
 from dpmpn.data.storage import check_range, open_array, save_array
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError, UnknownName
-from dpmpn.files import check_fingerprints, check_version, fingerprints, read_json, write_json
+from dpmpn.files import check_fingerprints, check_version, fingerprints, new_folder, read_json, write_json
 
 SPLITS = ("train", "valid", "test")
 UNKNOWN_ENTITY = -1
@@ -96,10 +97,15 @@ class Dataset:
         return np.concatenate([triples, backward])  # 2n x 3
 
 
+def name_of_folder(folder: Path) -> str:
+    """What a dataset in a folder is called; bytes that are not UTF-8 are spelled out, since names are shown."""
+    return os.fsencode(folder.resolve().name).decode("utf-8", "backslashreplace")
+
+
 def write_dataset(dataset: Dataset, folder: Path) -> None:
     """Write the files of a dataset into a folder."""
     for name in (GRAPH, TRIPLES):
-        (folder / name).mkdir()
+        new_folder(folder / name)
     dataset.graph.write(folder / GRAPH)
     arrays = {split: dataset.split(split) for split in SPLITS}
     if dataset.candidates is not None:

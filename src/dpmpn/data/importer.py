@@ -20,6 +20,7 @@ from dpmpn.data.dataset import (
     MANIFEST,
     SPLITS,
     Dataset,
+    name_of_folder,
     open_dataset,
     read_candidates,
     write_dataset,
@@ -71,7 +72,7 @@ def load_dataset(name_or_folder: str | Path) -> Dataset:
     if (folder / MANIFEST).is_file():
         return open_dataset(folder)
     if split_files(folder)["train"]:
-        return _load_folder(folder, folder.resolve().name)
+        return _load_folder(folder, name_of_folder(folder))
     if folder.is_dir() and find_dataset(str(name_or_folder)) is None:
         raise without_train(folder)
     entry = known_dataset(str(name_or_folder))
@@ -129,7 +130,7 @@ def import_dataset(
     out = Path(out)
     with whole_folder(out) as folder:
         dataset, report = read_dataset(
-            sources, name=name or out.resolve().name, labels=labels, split=split, progress=progress
+            sources, name=name or name_of_folder(out), labels=labels, split=split, progress=progress
         )
         write_dataset(dataset, folder)
         report["seconds"] = round(time.perf_counter() - started, 2)

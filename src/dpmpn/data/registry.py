@@ -18,7 +18,8 @@ from urllib.parse import quote
 from dpmpn.data.vocabulary import near_names
 from dpmpn.data.web import NotThere, Remote, download, split_password
 from dpmpn.errors import DataError, UnknownName
-from dpmpn.files import TEMPORARY_SUFFIX, sha256_of, sync
+from dpmpn.files import named_folder, own_folder, put_in_place, remove, sha256_of
+from dpmpn.files.held import TEMPORARY_SUFFIX, locked
 
 ROOT_VARIABLE = "DPMPN_DATA"
 MIRROR_VARIABLE = "DPMPN_MIRROR"
@@ -258,17 +259,15 @@ def _remote(entry: Entry, listed: Listing, mirror: str | None) -> Callable[[List
 @contextmanager
 def _lock(entry: Entry, folder: Path) -> Iterator[None]:
     """Keep other processes off a folder; the lock ends with the process, however it ends."""
-    from filelock import FileLock, Timeout
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        # The file stays: one that is deleted could be locked by two processes.
-        with FileLock(folder.with_name(f".{folder.name}.lock"), timeout=0):
-            yield
-    except Timeout as error:
-        raise DataError(
-            f"'{entry.name}' is being fetched into {folder} by another process; wait for it to end"
-        ) from error
+    def taken(holder: str) -> DataError:
+        return DataError(
+            f"'{entry.name}' is being fetched into {folder} by another process{holder}; wait for it to end"
+        )
+
+    # The file stays: one that is deleted could be locked by two processes.
+    with named_folder(folder.parent), locked(folder.with_name(f".{folder.name}.lock"), taken):
+        yield
 
 
 def _files_there(entry: Entry, listed: Listing, folder: Path) -> list[ListedFile] | None:
@@ -292,7 +291,7 @@ def _assemble(
 ) -> list[ListedFile]:
     """Download what is missing beside the folder, then give it the folder's name."""
     partial = folder.with_name(folder.name + TEMPORARY_SUFFIX)
-    partial.mkdir(exist_ok=True)
+    own_folder(partial)
     files = list(listed.files)
     _check_space(partial, sum(file.bytes for file in files))
     for position, file in enumerate(files):
@@ -301,10 +300,8 @@ def _assemble(
     names = {file.name for file in files}
     for path in partial.iterdir():
         if path.name not in names:  # the beginning of a file that came gzipped in the end
-            path.unlink()
-    sync(partial)
-    os.rename(partial, folder)
-    sync(folder.parent)
+            remove(path)
+    put_in_place(partial, folder)
     return files
 
 

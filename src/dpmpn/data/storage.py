@@ -18,7 +18,7 @@ from dpmpn.data.sources.base import LABELS
 from dpmpn.data.sources.parquet import READ_ERRORS
 from dpmpn.data.vocabulary import Names, Vocabulary
 from dpmpn.errors import DataError
-from dpmpn.files import check_fingerprints, check_version, disk_errors, fingerprints, read_json, write_json
+from dpmpn.files import check_fingerprints, check_version, fingerprints, new_file, read_json, write_json
 
 FORMAT = "dpmpn-graph"
 VERSION = 2
@@ -57,14 +57,15 @@ def write_parts(parts: GraphParts, folder: Path) -> None:
     vocabularies: dict[str, Vocabulary] = {name: getattr(parts, name) for name in _NAMES}
     for name, (text, offsets) in _NAMES.items():
         packed = vocabularies[name].packed
-        (folder / text).write_bytes(packed.text.data)
+        with new_file(folder / text) as file:
+            file.write(packed.text.data)
         save_array(folder / offsets, packed.offsets)
     files = list(_FILES)
     for name, vocabulary in vocabularies.items():
         if vocabulary.labels is not None:
             files.append(_LABELS[name])
             # Polars does not take a path that is not UTF-8, but a file.
-            with disk_errors(), (folder / _LABELS[name]).open("wb") as file:
+            with new_file(folder / _LABELS[name]) as file:
                 vocabulary.labels.write_parquet(file)
     counts = zip(_COUNTS, (len(parts.offsets) - 1, len(parts.inverse), len(parts.tails)), strict=True)
     manifest = {
@@ -144,7 +145,7 @@ def _check_offsets(path: Path, offsets: np.ndarray, end: int, least: int = 0) ->
 def save_array(path: Path, array: np.ndarray) -> None:
     """Write an array."""
     array = np.ascontiguousarray(array)
-    with path.open("wb") as file:
+    with new_file(path) as file:
         npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(array))
         # numpy's own writing does not say why it failed, such as that the disk is full.
         file.write(array.data)

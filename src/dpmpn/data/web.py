@@ -8,7 +8,6 @@ asks; of what is done here it would only compare the checksum.
 
 import base64
 import http.client
-import os
 import re
 import ssl
 import time
@@ -20,7 +19,8 @@ from typing import IO, Any, NamedTuple
 from urllib.error import HTTPError, URLError
 
 from dpmpn.errors import DataError
-from dpmpn.files import TEMPORARY_SUFFIX, sha256_of, sync
+from dpmpn.files import continued, put_in_place, remove, sha256_of
+from dpmpn.files.held import TEMPORARY_SUFFIX, is_own
 
 _AUTHORIZATION = "Authorization"
 PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between tries that brought nothing new
@@ -114,15 +114,16 @@ def download(remote: Remote, target: Path, progress: Callable[[int], None]) -> N
     What has come lies beside it as `.<name>.partial` until it is whole, and the next call goes on from there.
     """
     partial = target.with_name(f".{target.name}{TEMPORARY_SUFFIX}")
+    if not is_own(partial):
+        remove(partial)
     found = ""
     for _ in range(2):  # a wrong checksum may come from a part that an earlier call left
         _complete(remote, partial, progress)
         found = sha256_of(partial)
         if found == remote.sha256:
-            sync(partial)
-            os.replace(partial, target)
+            put_in_place(partial, target)
             return
-        partial.unlink()
+        remove(partial)
     raise DataError(
         f"{remote.url} is not the file it should be: its SHA-256 is {found} instead of {remote.sha256}; "
         "it was thrown away, so fetch it from elsewhere with --mirror"
@@ -133,7 +134,7 @@ def _complete(remote: Remote, partial: Path, progress: Callable[[int], None]) ->
     """Try until all bytes are there; only tries that bring nothing new are counted."""
     validator, most, failures = None, _size(partial), 0
     if most > remote.bytes:
-        partial.unlink()
+        remove(partial)
         most = 0
     while _size(partial) < remote.bytes:
         try:
@@ -217,9 +218,7 @@ def _receive(
     announced = re.fullmatch(r"\d{1,18}", response.headers.get("Content-Length", ""))
     if announced and start + int(announced[0]) != remote.bytes:
         raise _WrongSize(remote, f"{start + int(announced[0]):,}")
-    with partial.open("r+b" if start else "wb") as file:
-        file.seek(start)
-        file.truncate()
+    with continued(partial, start) as file:
         _copy(remote, response, file, start, progress)
     if _size(partial) < remote.bytes:
         raise _Dropped("the connection broke off")

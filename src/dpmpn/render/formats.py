@@ -1,8 +1,6 @@
 """What people are given: an explanation, or why not another answer, and the one list of formats they are written in."""
 
-import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -12,7 +10,7 @@ from dpmpn.data.spreadsheets import csv_of
 from dpmpn.errors import ConfigError, RunError, WrongType, shown
 from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.why_not import WhyNotData
-from dpmpn.files import TEMPORARY_SUFFIX, sync
+from dpmpn.files import Write, named_folder, write_together
 from dpmpn.render.export import as_dot, as_networkx, as_record, as_tables, json_text, why_not_record
 from dpmpn.render.page import draw_page
 from dpmpn.render.svg import draw_png, draw_svg
@@ -201,29 +199,18 @@ def _check_places(folder: Path, contents: Files) -> None:
 
 
 def _put_in_place(folder: Path, contents: Files, others: list[Path]) -> None:
-    """Write all files beside their places, then remove the others and put these in place.
-
-    In this order a crash may leave a few of the new files alone, but never files of two explanations.
-    """
-    is_new = not folder.exists()
-    temporaries = {name: folder / f".{name}{TEMPORARY_SUFFIX}" for name in contents}
+    """Write all files, in the place of the others."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, temporary in temporaries.items():
-            temporary.write_bytes(contents[name])
-            sync(temporary)
-        for other in others:
-            other.unlink(missing_ok=True)
-        for name, temporary in temporaries.items():
-            os.replace(temporary, folder / name)
-        sync(folder)
-    except OSError as error:
+        with named_folder(folder):
+            write_together({folder / name: _writer(content) for name, content in contents.items()}, others)
+    except (OSError, RunError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if not isinstance(cause, OSError):
+            raise
         raise RunError(
-            f"cannot write to {folder}: {error.strerror or error}; choose another --out"
-        ) from error
-    finally:
-        with suppress(OSError):  # there is no such folder, or nothing is left to be removed
-            for temporary in temporaries.values():
-                temporary.unlink(missing_ok=True)
-            if is_new:
-                folder.rmdir()  # only if it is empty
+            f"cannot write to {folder}: {cause.strerror or cause}; choose another --out"
+        ) from cause
+
+
+def _writer(content: bytes) -> Write:
+    return lambda file: file.write(content)

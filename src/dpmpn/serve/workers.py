@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection as Pipe
 from typing import TYPE_CHECKING
 
 from dpmpn.errors import ConfigError, RunError
-from dpmpn.files import temporary_folder
+from dpmpn.files.held import temporary_folder
 from dpmpn.serve.guard import GRACE
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 from torch import Tensor, nn
 
 from dpmpn.errors import RunError
-from dpmpn.files import TEMPORARY_SUFFIX, check_version, read_json, sha256_of, write_json, write_whole
+from dpmpn.files import check_version, read_json, remove, sha256_of, write_json, write_whole
 from dpmpn.train.optimiser import Adam, impossible
 from dpmpn.train.tensors import read_tensors, write_tensors
 
@@ -176,9 +176,9 @@ def _save(folder: Path, kind: str, position: int, tensors: dict[str, Tensor], va
     path = folder / _free_name(folder, kind, position)
     digest = ""
 
-    def write(temporary: Path) -> None:
+    def write(file: IO[bytes]) -> None:
         nonlocal digest
-        digest = write_tensors(temporary, tensors)
+        digest = write_tensors(file, tensors)
 
     write_whole(path, write)
     file = {"file": path.name, "bytes": path.stat().st_size, "sha256": digest}
@@ -198,9 +198,7 @@ def _free_name(folder: Path, kind: str, position: int) -> str:
 def _remove_older(folder: Path, kind: str, kept: str) -> None:
     for file in folder.glob(f"{kind}-*.safetensors"):
         if file.name != kept:
-            file.unlink(missing_ok=True)
-    for file in folder.glob(f".{kind}-*{TEMPORARY_SUFFIX}"):  # a killed run's
-        file.unlink(missing_ok=True)
+            remove(file)
 
 
 def _advice(kind: str) -> str:

@@ -72,7 +72,7 @@ def save_failed_batch(
     """Write a batch, and the weights it met, into the run folder; the JSON file."""
     name = f"failed-batch-{position:012d}"
     weights = folder / f"{name}.safetensors"
-    write_whole(weights, lambda temporary: write_tensors(temporary, named_tensors(model)))
+    write_whole(weights, lambda file: write_tensors(file, named_tensors(model)))
     values = {
         "position": position,
         "loss": _plain(float(gradients.loss)),

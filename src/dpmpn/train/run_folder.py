@@ -9,7 +9,6 @@ best.json        the best model, with its best-*.safetensors
 """
 
 import json
-import os
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,8 @@ from dpmpn.data.dataset import GRAPH, MANIFEST, TRIPLES, Dataset, open_dataset, 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.model import Model
 from dpmpn.errors import ConfigError, DataError, RunError
-from dpmpn.files import read_json, sha256_of, whole_folder, write_json, write_whole
+from dpmpn.files import append, new_file, read_json, sha256_of, sync, whole_folder, write_json, write_whole
+from dpmpn.files.held import is_own
 from dpmpn.models import build_model
 from dpmpn.provenance import versions
 from dpmpn.train.checkpoint import check_size, has_checkpoint, load_network
@@ -45,7 +45,8 @@ class RunFolder:
             write_dataset(dataset, folder)
             write_json(folder / VERSIONS, versions())
             write_json(folder / CONFIG, to_dict(config))
-            (folder / METRICS).touch()
+            with new_file(folder / METRICS):
+                pass  # no lines yet
         return run
 
     @classmethod
@@ -127,25 +128,13 @@ class RunFolder:
 
 def append_line(path: Path, values: dict[str, Any]) -> None:
     """Add a whole line or, where the disk is full, nothing; a killed run leaves at most one broken line, the last."""
-    line = json.dumps(values, allow_nan=False).encode() + b"\n"
-    try:
-        with path.open("ab", buffering=0) as file:
-            before, left = file.tell(), line
-            try:
-                while left := left[file.write(left) :]:
-                    pass  # the rest of a line that fitted in part; the next write says why
-            except OSError:
-                file.truncate(before)
-                raise
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror or error}") from error
+    append(path, json.dumps(values, allow_nan=False).encode() + b"\n")
 
 
 def sync_lines(path: Path) -> None:
     """Make the lines written so far survive a power cut."""
     try:
-        with path.open("ab") as file:
-            os.fsync(file.fileno())
+        sync(path)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
 
@@ -165,10 +154,13 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def rewind_lines(path: Path, count: int) -> None:
-    """Keep the first lines only: drop what a killed run wrote after its last checkpoint."""
+    """Keep the first lines only: drop what a killed run wrote after its last checkpoint.
+
+    Lines in a file of several names, such as a link, are copied: what is added later is for this run alone.
+    """
     kept = b"".join(line + b"\n" for line in _whole_lines(path)[:count])
-    if not path.exists() or path.stat().st_size != len(kept):
-        write_whole(path, lambda temporary: temporary.write_bytes(kept))
+    if not is_own(path) or path.stat().st_size != len(kept):
+        write_whole(path, lambda file: file.write(kept))
 
 
 def _whole_lines(path: Path) -> list[bytes]:

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -20,7 +20,7 @@ _KINDS = {torch.float64: "F64", torch.int64: "I64", torch.float32: "F32", torch.
 _ALIGNMENT = 8
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
+def write_tensors(file: IO[bytes], tensors: Mapping[str, Tensor]) -> str:
     """Write tensors into a file; its SHA-256."""
     # Wide types first, so that every tensor is aligned.
     names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
@@ -36,10 +36,9 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
     digest = hashlib.sha256()
-    with path.open("wb") as file:
-        for part in (len(text).to_bytes(8, "little"), text, *(_content(tensors[name]) for name in names)):
-            file.write(part)
-            digest.update(part)
+    for part in (len(text).to_bytes(8, "little"), text, *(_content(tensors[name]) for name in names)):
+        file.write(part)
+        digest.update(part)
     return digest.hexdigest()
 
 
@@ -50,7 +49,7 @@ def read_tensors(path: Path, expected: Mapping[str, Tensor], advice: str) -> dic
     """
     prefixes = tuple({name.split(".")[0] + "." for name in expected})
     try:
-        with safe_open(path, "pt") as file:
+        with path.open("rb") as opened, safe_open(_utf_8(path, opened), "pt") as file:
             found = {name: file.get_slice(name) for name in file.keys() if name.startswith(prefixes)}  # noqa: SIM118
             kinds = {name: _kind(part.get_dtype(), part.get_shape()) for name, part in found.items()}
             _check(path, kinds, {name: _kind(_KINDS[x.dtype], x.shape) for name, x in expected.items()})
@@ -64,6 +63,15 @@ def read_tensors(path: Path, expected: Mapping[str, Tensor], advice: str) -> dic
     if (name := not_finite(tensors)) is not None:
         raise Diverged(f"{path}: tensor '{name}' has values that are not finite; {advice}")
     return tensors
+
+
+def _utf_8(path: Path, opened: IO[bytes]) -> str:
+    """A path that safetensors takes: one that is not UTF-8 has another in /dev/fd while it is open."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return f"/dev/fd/{opened.fileno()}"
+    return str(path)
 
 
 def not_finite(tensors: Mapping[str, Tensor]) -> str | None:

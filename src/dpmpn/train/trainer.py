@@ -19,7 +19,7 @@ from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.learning import Gradients, Targets
 from dpmpn.errors import DataError, Diverged, RunError, Stopped
-from dpmpn.files import holding
+from dpmpn.files.held import holding
 from dpmpn.models import initial_model
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.checkpoint import (

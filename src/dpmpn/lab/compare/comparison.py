@@ -18,7 +18,8 @@ from dpmpn.errors import DataError, RunError, Stopped
 from dpmpn.evaluate.evaluator import count_unseen, known_answers
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import Ranks, summarise
-from dpmpn.files import check_version, holding, read_json, write_json
+from dpmpn.files import check_version, own_folder, read_json, write_json
+from dpmpn.files.held import holding
 from dpmpn.lab.compare.contestants import Contestant, Entrant, entrants
 from dpmpn.lab.compare.embedding import EMBEDDING_MODELS
 from dpmpn.lab.compare.report import validation_seconds, write_report
@@ -228,7 +229,7 @@ class Comparison:
     ) -> dict[str, Any]:
         """Race the models that are left, and write what there is after each; the report."""
         try:
-            (self.out / MODELS).mkdir(parents=True, exist_ok=True)
+            own_folder(self.out / MODELS)
         except OSError as error:
             raise RunError(
                 f"cannot write {self.out}: {error.strerror or error}; choose another --out"

@@ -14,7 +14,7 @@ from typing import Any
 from dpmpn.data.vocabulary import near_names
 from dpmpn.errors import RunError, UnknownName
 from dpmpn.evaluate.metrics import TITLES
-from dpmpn.files import read_json, write_json, write_text
+from dpmpn.files import own_folder, read_json, write_json, write_text
 from dpmpn.lab.figures import check_plotting, csv_text, save_plot
 from dpmpn.lab.reproduce.ablation import ABLATION
 from dpmpn.lab.reproduce.attention_flow import ATTENTION_FLOW
@@ -85,7 +85,7 @@ def _begin(exhibit: Exhibit, request: Request, folder: Path, command: str) -> No
     elif folder.exists() and (not folder.is_dir() or any(p.name != "runs" for p in folder.iterdir())):
         raise RunError(f"{folder} holds something else; choose another --out")
     try:
-        (folder / RESULTS).mkdir(parents=True, exist_ok=True)
+        own_folder(folder / RESULTS)
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error.strerror or error}; choose another --out") from error
     commands = list(dict.fromkeys([*_commands(before), command]))
