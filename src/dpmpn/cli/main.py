@@ -98,7 +98,7 @@ def _usage(error: Exception) -> str:
     """What is wrong with the command line, and where to read about it."""
     context = getattr(error, "ctx", None)
     where = context.command_path if context else "dpmpn"
-    possibilities = getattr(error, "possibilities", None)
-    if possibilities:
-        return f"no such option '{error.option_name}'; did you mean {', '.join(sorted(possibilities))}?"  # type: ignore[attr-defined]
+    option, possibilities = getattr(error, "option_name", None), getattr(error, "possibilities", None)
+    if option and possibilities:
+        return f"no such option '{option}'; did you mean {', '.join(sorted(possibilities))}?"
     return f"{error.format_message().rstrip('.')}; see `{where} --help`"  # type: ignore[attr-defined]
