@@ -1,6 +1,7 @@
 # make demo: install, train on the bundled graph, measure it, ask three questions, check the answers and list missing facts
 # make explore: ask the demo's model in the browser, and see why (PORT=8000)
 # make test: install and run all tests
+# make sbom: list what the package runs with, as CycloneDX JSON, build/sbom.cdx.json
 # make docs: build the documentation, docs/_build/html/index.html
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
@@ -9,7 +10,7 @@ DEMO := runs/demo
 PORT := 8000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo explore test docs install postgresql chromium style types kernels
+.PHONY: help demo explore test docs sbom install postgresql chromium style types kernels
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -64,3 +65,8 @@ kernels: install
 docs: install
 	$(BIN)/python -m sphinx -W --keep-going -E -q -b html -c docs -d docs/_build/doctrees . docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+sbom: install
+	@mkdir -p build
+	$(BIN)/python .ci/sbom.py build/sbom.cdx.json
+	@echo "build/sbom.cdx.json"
