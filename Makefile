@@ -5,6 +5,7 @@
 # make docs: build the documentation, docs/_build/html/index.html
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
+CONSTRAINTS := constraints.txt
 BIN := .venv/bin
 DEMO := runs/demo
 PORT := 8000
@@ -18,10 +19,10 @@ help:
 install: .venv/installed
 
 # Again only when the package's needs or the pinned versions changed.
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: pyproject.toml $(CONSTRAINTS)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install python3" >&2; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[test]'
 	@touch $@
 
 demo: install

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml
 from docs_reading import ROOT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -39,6 +40,13 @@ def test_the_lowest_versions_are_those_that_the_bounds_allow() -> None:
 def test_the_tested_versions_are_within_the_bounds() -> None:
     tested = pins("constraints.txt")
     assert not [name for name, requirement in direct().items() if tested[name] not in requirement.specifier]
+
+
+def test_every_python_that_is_named_is_tested() -> None:
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
+    assert workflow["jobs"]["tests"]["strategy"]["matrix"]["python"] == named
+    assert PROJECT["requires-python"] == f">={named[0]}"
 
 
 @pytest.fixture(scope="module")
