@@ -1,6 +1,5 @@
 """Names that are meant for a terminal to act on: every command shows them spelled out, piped or not."""
 
-import io
 import json
 import logging
 import re
@@ -8,13 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tiny_family import FACTS, TINY, Call
 
 from dpmpn.cli.main import run
-from dpmpn.cli.output import Output, complain, print_data, table
-from dpmpn.wording import on_terminal
+from dpmpn.cli.output import Output, table
 
 ESCAPE = "\x1b]0;owned\x07"
 NAMES = {
@@ -82,25 +78,6 @@ def test_tables_on_a_terminal_are_safe_and_exact_in_a_pipe(
     assert ESCAPE in call(*asked).out
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert not SEEN.search(call(*asked).out)
-
-
-@given(st.text(st.characters(exclude_categories=[])))
-def test_any_text_is_printed_in_its_line(name: str) -> None:
-    for errors in ("strict", "backslashreplace"):
-        stream = io.TextIOWrapper(io.BytesIO(), "ascii", errors=errors)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sys, "stdout", stream)
-            patch.setattr(sys, "stderr", stream)
-            shown = Output(None)
-            shown.say(name)
-            rows = table("name", "number")
-            rows.add_row(name, "1")
-            shown.show(rows)
-            complain(name)
-            print_data(json.dumps(name))
-            stream.flush()
-        text = stream.detach().getvalue().decode("ascii")  # type: ignore[attr-defined]
-        assert on_terminal(text) == text and not SEEN.search(text)
 
 
 def test_cells_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,8 +5,11 @@ import gzip
 import io
 import json
 import os
+import re
+import sqlite3
 import tempfile
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -14,10 +17,11 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpmpn.data.importer import load_dataset
+from dpmpn.data.importer import dataset_from, load_dataset
+from dpmpn.data.labels import read_labels
 from dpmpn.data.names import AROUND
 from dpmpn.data.sources import separated
-from dpmpn.data.sources.base import COLUMNS, ReadOptions, text_chunks
+from dpmpn.data.sources.base import COLUMNS, LABELS, ReadOptions, text_chunks
 from dpmpn.data.sources.formats import open_source
 from dpmpn.data.spreadsheets import unmarked_text
 from dpmpn.errors import DataError
@@ -34,8 +38,14 @@ NAMES = [
     "f.tsv.gz",
     "f.zst",
     "f.zip",
+    "f.nt",
+    "f.nq",
+    "f.ttl",
+    "f.trig",
+    "f.rdf",
+    "f.jsonld",
 ]
-FORMATS = [None, "tsv", "csv", "txt", "jsonl", "parquet", "arrow"]
+FORMATS = [None, "tsv", "csv", "txt", "jsonl", "parquet", "arrow", "nt", "ttl", "rdfxml", "jsonld"]
 
 # Few in the test run; DPMPN_FUZZ_EXAMPLES=100000 tries longer.
 quick = settings(
@@ -44,9 +54,10 @@ quick = settings(
     suppress_health_check=[HealthCheck.too_slow],
 )
 
+STATEMENTS = b'<u:a> _:b "c"@de ^^<u:t> . @prefix : <u:> <rdf:RDF </rdf:RDF> <?xml "@id" <<u:a> sep=;'
 MARKS = b'\t , ; | " "" \n \r \r\n \0 \xff \xef\xbb\xbf # { } [ ] : \\'
 WORDS = b'a 1 b\xc3\xa9 head relation tail "head" null'
-pieces = st.sampled_from([b" ", *MARKS.split(b" "), *WORDS.split(b" ")])
+pieces = st.sampled_from([b" ", *MARKS.split(b" "), *WORDS.split(b" "), *STATEMENTS.split(b" ")])
 anything = st.one_of(st.binary(max_size=200), st.lists(pieces, max_size=60).map(b"".join))
 skipping = st.sampled_from(["stop", "skip"])
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=6)
@@ -160,6 +171,14 @@ def valid_files() -> dict[str, bytes]:
     parquet, arrow, archive = io.BytesIO(), io.BytesIO(), io.BytesIO()
     frame.write_parquet(parquet)
     frame.write_ipc(arrow)
+    statements = [(f"<u:{head}>", f"<u:{relation}>", f"<u:{tail}>") for head, relation, tail in facts]
+    lines = "".join(f"{' '.join(row)} .\n" for row in statements).encode()
+    linked = [{"@id": f"u:{h}", f"u:{r}": [{"@id": f"u:{t}"}]} for h, r, t in facts]
+    namespace = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+    described = "".join(
+        f'<rdf:Description rdf:about="u:{h}"><u:{r} rdf:resource="u:{t}"/></rdf:Description>\n'
+        for h, r, t in facts
+    )
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("facts.tsv", tsv)
     return {
@@ -172,6 +191,12 @@ def valid_files() -> dict[str, bytes]:
         "f.tsv.gz": gzip.compress(tsv, mtime=0),
         "f.tsv.zst": zstandard.ZstdCompressor().compress(tsv),
         "f.zip": archive.getvalue(),
+        "f.txt": b"\xff\xfe" + b"sep=\t\n".decode().encode("utf-16-le") + tsv.decode().encode("utf-16-le"),
+        "f.nt": lines,
+        "f.trig": b"<u:g> {\n" + lines + b"}\n",
+        "f.ttl": b"@prefix u: <u:> .\n" + re.sub(rb"<u:(\w+)>", rb"u:\1", lines),
+        "f.jsonld": json.dumps(linked).encode(),
+        "f.rdf": f'<rdf:RDF xmlns:rdf="{namespace}" xmlns:u="u:">{described}</rdf:RDF>'.encode(),
     }
 
 
@@ -239,3 +264,46 @@ def test_json_comes_back(facts, as_arrays, ascii_only):
         assert read(path) == facts
         path.write_text("[" + ",\n".join(lines) + "]", "utf-8", newline="\n")
         assert read(path) == facts
+
+
+def sqlite_file() -> bytes:
+    """A good database."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "f.db"
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("CREATE TABLE facts (head, relation, tail)")
+            rows = ((f"Q{i}", "P", [i / 2, None, b"x", f"é{i}"][i % 4]) for i in range(40))
+            database.executemany("INSERT INTO facts VALUES (?, ?, ?)", rows)
+            database.commit()
+        return path.read_bytes()
+
+
+DATABASE = sqlite_file()
+
+
+@quick
+@given(changes, skipping)
+def test_a_damaged_database_gives_facts_or_a_data_error(changes, on_error):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "f.db"
+        path.write_bytes(mutated(DATABASE, changes))
+        try:
+            query = "SELECT head, relation, tail FROM facts"
+            list(open_source(f"sqlite:///{path}", ReadOptions(query=query, on_error=on_error)).batches())
+        except DataError as error:
+            assert str(path) in str(error) and "\n" not in str(error)
+
+
+@quick
+@given(anything, st.sampled_from(["l.csv", "l.tsv", "l.json", "l.jsonl", "l.txt.gz", "l.parquet"]))
+def test_labels_are_read_or_refused(content, name):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(content)
+        try:
+            labels = read_labels(path)
+        except DataError as error:
+            assert str(path) in str(error) and "\n" not in str(error)
+        else:
+            assert labels.schema == LABELS and labels.height
+            dataset_from([("a", "r", "b")], valid=[], labels=labels)
