@@ -220,7 +220,7 @@ def guide(property: str, seconds: float, out: Path) -> None:
             last = text.rpartition('  File "')[2].partition("\n")[0]  # one of each place is enough
             failed.setdefault(last, {"test": name, "text": text[-3000:], "input": content.hex()[:2000]})
 
-    atheris.Setup(["fuzz", "-max_len=4096", "-timeout=120", f"-rss_limit_mb={MEMORY}"], one)
+    atheris.Setup(["fuzz", "-max_len=4096", "-len_control=0", "-timeout=120", f"-rss_limit_mb={MEMORY}"], one)
     atheris.Fuzz()
 
 
