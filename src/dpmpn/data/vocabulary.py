@@ -262,7 +262,8 @@ class Vocabulary:
         if self.types is None:
             raise DataError("this graph has no types; import it with --labels FILE that has a column 'type'")
         parts = self.types.str.split(TYPES_APART)
-        found = parts.list.eval(pl.element().str.to_lowercase() == type.lower()).list.any().fill_null(False)
+        wanted = normal(type).lower()
+        found = parts.list.eval(pl.element().str.to_lowercase() == wanted).list.any().fill_null(False)
         if not found.any():
             raise _unknown_type(type, parts.explode().drop_nulls())
         return found.arg_true().to_numpy().astype(np.int64)

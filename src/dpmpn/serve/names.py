@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.names import normal
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError, UnknownName
 from dpmpn.serve.bodies import AskedQuestion, Match
@@ -226,5 +227,5 @@ def _identifiers(names: Vocabulary, label: str) -> list[str]:
     """The first identifiers that have a label."""
     if names.labels is None:
         return []
-    has_it = names.labels["name"].str.to_lowercase() == label.strip().lower()
+    has_it = names.labels["name"].str.to_lowercase() == normal(label).lower()
     return [names.name(id) for id in has_it.fill_null(False).arg_true().head(5).to_list()]

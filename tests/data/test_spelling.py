@@ -122,3 +122,10 @@ def test_an_unknown_name_is_never_offered_as_itself() -> None:
     with pytest.raises(UnknownName) as caught:
         graph.entities.id("Cafes")
     assert caught.value.near == [NFC]
+
+
+def test_types_are_asked_for_in_either_spelling() -> None:
+    schema = dict.fromkeys(("id", "name", "description", "type"), pl.String)
+    labels = pl.DataFrame([("a", None, None, NFD)], schema, orient="row")
+    entities = dataset_from([("a", "in", "b")], valid=[], labels=labels).graph.entities
+    assert entities.of_type(NFC).tolist() == entities.of_type(f" {NFD.lower()}").tolist() == [0]
