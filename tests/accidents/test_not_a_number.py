@@ -22,6 +22,8 @@ from dpmpn.train.optimiser import Adam
 from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.trainer import train
 
+TRIED = 4  # queries that are tried again before weights are saved or gone on with
+
 
 def broken_at(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     """Put a value that is not finite into the loss or the gradients of the next batch."""
@@ -29,6 +31,8 @@ def broken_at(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
 
     def broken(self, batch, targets):
         found = compute(self, batch, targets)
+        if len(batch) <= TRIED:
+            return found
         if where == "loss":
             return dataclasses.replace(found, loss=math.nan)
         getattr(found, where).view(-1)[-1] = math.inf
@@ -137,6 +141,8 @@ def test_gradients_whose_norm_overflows(trained: Path, monkeypatch: pytest.Monke
 
     def huge(self, batch, targets):
         found = compute(self, batch, targets)
+        if len(batch) <= TRIED:
+            return found
         return dataclasses.replace(found, shared=torch.full_like(found.shared, 1e30))
 
     monkeypatch.setattr(Engine, "gradients", huge)

@@ -1,9 +1,9 @@
 """Weights that are not numbers, or too large: every command says so in one line; none shows what is no probability."""
 
-import hashlib
 import json
 import math
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from accident_data import FACTS
 from forked_cli import ForkedCli
 from one_line import Call, caller, is_refused
 from safetensors.torch import load_file
+from torch import Tensor
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.importer import dataset_from_tuples
@@ -56,26 +57,38 @@ def run(once: Path, tmp_path: Path) -> Path:
     return shutil.copytree(once, tmp_path / "run")
 
 
-def spoil(run: Path, kind: str, value: float, prefix: str = "network.") -> str:
-    """Put a value into the largest tensor of a checkpoint, whose digest stays right; the tensor's name."""
+def rewrite(run: Path, kind: str, change: Callable[[dict[str, Tensor]], None]) -> None:
+    """Change the tensors of a checkpoint, whose digest stays right."""
     manifest = json.loads((run / f"{kind}.json").read_text())
     path = run / manifest["file"]
     tensors = {name: tensor.clone() for name, tensor in load_file(path).items()}
-    name = max((name for name in tensors if name.startswith(prefix)), key=lambda name: tensors[name].numel())
-    tensors[name].view(-1)[-1] = value
-    write_tensors(path, tensors)
-    manifest |= {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "bytes": path.stat().st_size}
+    change(tensors)
+    with path.open("wb") as file:
+        manifest["sha256"] = write_tensors(file, tensors)
+    manifest["bytes"] = path.stat().st_size
     (run / f"{kind}.json").write_text(json.dumps(manifest))
+
+
+def spoil(run: Path, kind: str, value: float, prefix: str = "network.") -> str:
+    """Put a value into the largest tensor of a checkpoint; the tensor's name."""
+    name = ""
+
+    def change(tensors: dict[str, Tensor]) -> None:
+        nonlocal name
+        name = max((n for n in tensors if n.startswith(prefix)), key=lambda n: tensors[n].numel())
+        tensors[name].view(-1)[-1] = value
+
+    rewrite(run, kind, change)
     return name
 
 
-def scale(run: Path, factor: float) -> None:
-    """Make all weights of the best model so large."""
-    manifest = json.loads((run / "best.json").read_text())
-    path = run / manifest["file"]
-    tensors = {name: tensor.sign() * factor for name, tensor in load_file(path).items()}
-    manifest["sha256"] = write_tensors(path, tensors)
-    (run / "best.json").write_text(json.dumps(manifest))
+def scale(run: Path, kind: str, factor: float) -> None:
+    """Make all weights so large."""
+
+    def change(tensors: dict[str, Tensor]) -> None:
+        tensors |= {name: x.sign() * factor for name, x in tensors.items() if name.startswith("network.")}
+
+    rewrite(run, kind, change)
 
 
 def command_line(run: Path, name: str) -> list[str]:
@@ -109,6 +122,14 @@ def test_no_training_goes_on_from_them(run: Path, prefix: str, value: float) -> 
     assert Reasoner.load(run).predict(*QUESTION)  # the best model is another file
 
 
+def test_no_training_goes_on_from_weights_that_are_too_large(run: Path) -> None:
+    scale(run, "checkpoint", 1e30)
+    folder = RunFolder.open(run)
+    with pytest.raises(Diverged, match=r"too large to compute with; train anew.*lower --learning-rate"):
+        train(folder, folder.dataset(), folder.config, resume=True)
+    assert Reasoner.load(run).predict(*QUESTION)
+
+
 @pytest.mark.parametrize(
     ("prefix", "value", "says"),
     [("optimiser.second.", -1.0, "negative"), ("optimiser.step_count", 2**62, "counts .* steps")],
@@ -124,7 +145,7 @@ def test_no_training_goes_on_from_a_state_that_none_leaves(
 
 @pytest.mark.parametrize("factor", [1e10, 1e20, 1e30, 3e38])
 def test_huge_weights_give_probabilities_or_one_line(run: Path, call: Call, factor: float) -> None:
-    scale(run, factor)
+    scale(run, "best", factor)
     for command in COMMANDS:
         ended = call(*command_line(run, command))
         if ended.code:

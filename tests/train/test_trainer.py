@@ -201,6 +201,8 @@ def test_what_is_not_finite_never_reaches_a_checkpoint(made, dataset, config, mo
 
     def broken(self, batch, targets):
         found = gradients(self, batch, targets)
+        if len(batch) <= 4:  # what is tried before training goes on
+            return found
         if what == "loss":
             return dataclasses.replace(found, loss=float("nan"))
         getattr(found, what).view(-1)[0] = float("inf")

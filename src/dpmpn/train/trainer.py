@@ -157,6 +157,11 @@ class _Loop:
             self.state = load_checkpoint(self.run.path, self.model, self.optimiser)
             self.clock = _Clock(self.state, self.engine)
             check_best(self.run.path, self.state)
+            if not self._can_learn():
+                raise Diverged(
+                    f"{self.run.path}: the weights of the last checkpoint are too large to compute with; train anew "
+                    "with another --out and a lower --learning-rate"
+                )
         rewind_lines(self.run.metrics, self.state.lines)
 
     def run_to_end(self) -> TrainingResult:
@@ -254,8 +259,13 @@ class _Loop:
         tensors = dict(self.model.named_parameters()) | self.optimiser.state()
         if (name := not_finite(tensors)) is not None:
             raise diverged(folder, f"the weights are not finite after {position} queries ({name})")
-        if not is_finite(self._gradients(*self.queries.at(max(0, position - _TRIED), _TRIED))):
+        if not self._can_learn():
             raise diverged(folder, f"the weights are too large to compute with after {position} queries")
+
+    def _can_learn(self) -> bool:
+        """Whether the last queries, tried again, have finite gradients."""
+        position = max(0, self.state.position - _TRIED)
+        return is_finite(self._gradients(*self.queries.at(position, _TRIED)))
 
     def _count(self, gradients: Gradients, n_queries: int, n_targets: int, seconds: float) -> None:
         window, loss = self.state.window, float(gradients.loss) * n_targets
