@@ -13,6 +13,7 @@ from dpmpn.engine.settings import Horizon
 from dpmpn.errors import DataError
 from dpmpn.explain.explanation import Prediction, Question
 from dpmpn.settings import checked_number
+from dpmpn.wording import one_line
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,7 +44,7 @@ class Predictions(Sequence[Prediction]):
         return iter(self._answers)
 
     def __repr__(self) -> str:
-        return "\n".join(_line(prediction) for prediction in self) or "no answers"
+        return "\n".join(one_line(_line(prediction)) for prediction in self) or "no answers"
 
     def to_frame(self) -> "pl.DataFrame":
         """The answers as a polars data frame; its columns are the fields of a prediction."""

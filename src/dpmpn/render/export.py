@@ -129,7 +129,8 @@ def as_networkx(explanation: ExplanationData, full: bool = False) -> "networkx.M
     """The pruned subgraph, or the full one; edges point the way attention went, and their keys name what it went along.
 
     An edge's key is its relation, or the graph's name of the inverse relation where attention went against the fact.
-    Attributes are texts and numbers, so that every format of networkx can be written: attention_0 ... attention_T,
+    Attributes are texts and numbers, so that every format of networkx can be written, GraphML too unless a name has
+    control characters, which XML cannot hold: attention_0 ... attention_T,
     flow_1 ... flow_T and so on, as the columns of `as_tables` are named.
     """
     try:
