@@ -225,6 +225,10 @@ def test_a_trained_run_needs_resume_and_a_fitting_configuration(made, dataset, c
         train(run, dataset, config.replace(seed=1), resume=True)
     with pytest.raises(RunError, match="joint_targets = 1"):
         train(run, dataset, config.replace(joint_targets=2), resume=True)
+    with pytest.raises(
+        RunError, match="validation_queries = 12"
+    ):  # the best of few cannot be told from that of many
+        train(run, dataset, config.replace(validation_queries=3), resume=True)
     assert run.config == config
     later = config.replace(schedule="linear", n_epochs=2)
     assert train(run, dataset, later, resume=True, max_queries=14).position == 14

@@ -40,7 +40,8 @@ def adopt(run: RunFolder, config: Config) -> None:
         ("training", "joint_targets"),
         ("training", "joined_share"),
         ("training", "weight_average"),
-    ]  # what weights, averages and positions belong to
+        ("training", "validation_queries"),
+    ]  # what weights, averages and positions belong to, and by what models are told apart
     for section, key in fixed:
         if before[section][key] != now[section][key]:
             raise RunError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import INVERSE_SUFFIX
 from dpmpn.errors import ConfigError
+from dpmpn.files import own_folder
 from dpmpn.lab.figures import table
 from dpmpn.lab.reproduce.exhibit import row_of
 from dpmpn.lab.reproduce.nell995 import TaskExhibit, facts_counted, task_run, tasks_note
@@ -159,12 +160,12 @@ def _first_test_query(dataset: Dataset) -> Edge:
 
 def _saved(explanation: "Explanation", workshop: Workshop, folder: str) -> list[str]:
     """Write pictures, text and tables; the names of the files. PNG needs an extra, and is left out without it."""
-    formats = ["svg", "png", "text", "csv"]
+    formats, out = ["svg", "png", "text", "csv"], own_folder(workshop.folder / folder)
     try:
-        paths = explanation.save(workshop.folder / folder, formats)
+        paths = explanation.save(out, formats)
     except ConfigError as missing:
         workshop.watch.say(f"without png: {missing}")
-        paths = explanation.save(workshop.folder / folder, [name for name in formats if name != "png"])
+        paths = explanation.save(out, [name for name in formats if name != "png"])
     return [path.name for path in paths]
 
 
