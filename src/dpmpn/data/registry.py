@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from dpmpn.data.vocabulary import near_names
+from dpmpn.data.near_names import near_names
 from dpmpn.data.web import NotThere, Remote, download, split_password
 from dpmpn.errors import DataError, UnknownName
 from dpmpn.files import named_folder, own_folder, put_in_place, remove, sha256_of

@@ -58,7 +58,8 @@ class Explorer:
         # One thread: writing and drawing hold the interpreter's lock, and the engine needs it, too.
         self.slow = WorkQueue("explanations", 1, limits.waiting_explanations, self.metrics)
         self.lookups = Lookups(reasoner.graph)
-        self.naming = Naming(reasoner.graph, self.quick)
+        self.near = WorkQueue("near names", 1, limits.waiting_near_names, self.metrics)
+        self.naming = Naming(reasoner.graph, self.near)
 
     async def asked(
         self, question: bodies.AskedQuestion, answer: str | None
@@ -72,12 +73,14 @@ class Explorer:
         """Finish what was begun, and end all threads."""
         self.engine.close()
         self.quick.close()
+        self.near.close()
         self.slow.close()
 
 
 def _warm_up(reasoner: Reasoner) -> None:
-    """Ask and explain something, so that the first person need not wait for kernels and helper processes."""
+    """Ask and explain something, so that the first person need not wait for kernels, helper processes and indices."""
     graph = reasoner.graph
+    graph.entities.near("")  # makes what near names are searched in
     edges = np.linspace(0, graph.n_edges - 1, min(16, graph.n_edges)).astype(np.int64)
     heads, relations = graph.edge_heads(edges).tolist(), graph.relations[edges].tolist()
     questions = [(head, relation, False) for head, relation in zip(heads, relations, strict=True)]

@@ -44,6 +44,7 @@ class Limits:
     bodies: int = 256  # on their way at the same time
     waiting_questions: int = 512
     waiting_lookups: int = 128  # searches, facts, relations
+    waiting_near_names: int = 16  # names that are not found; beyond, no near ones are searched for
     waiting_explanations: int = 32  # being written or drawn
 
 

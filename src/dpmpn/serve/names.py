@@ -28,7 +28,7 @@ _LETTERS = str.maketrans(
 )  # fmt: skip
 _PATTERN = 64  # letters that polars looks for: one of 4096 takes it 0.2 s to prepare
 _NEAR_LETTERS = 200  # of a name for which near ones are looked for
-_SEARCHES = 3  # for near names, of all questions of one request: each goes through the whole graph
+_SEARCHES = 3  # for near names, of all questions of one request: each takes as long as a few answers
 
 
 class Found(NamedTuple):
@@ -139,10 +139,10 @@ def folded_text(text: str) -> str:
 
 
 class Naming:
-    """Looks names up; those that are not found take longer, as near ones are looked for."""
+    """Looks names up; for those that are not found near ones are looked for, unless too many wait for that already."""
 
-    def __init__(self, graph: KnowledgeGraph, lookups: WorkQueue) -> None:
-        self._graph, self._lookups = graph, lookups
+    def __init__(self, graph: KnowledgeGraph, searches: WorkQueue) -> None:
+        self._graph, self._searches = graph, searches
         self._names = {"entity": graph.entities, "relation": graph.relation_names}
         for vocabulary in self._names.values():
             vocabulary.find("")  # makes what a name is looked up in
@@ -174,7 +174,10 @@ class Naming:
             if id < 0:
                 missing.append((kind, name))
         if missing:
-            ids.update(await self._lookups.do(self._problems, missing))
+            try:
+                ids.update(await self._searches.do(self._problems, missing, _SEARCHES))
+            except Problem:  # near names are a courtesy
+                ids.update(self._problems(missing, 0))
         return ids
 
     def _question(
@@ -192,10 +195,10 @@ class Naming:
             return Problem("no_inverse", message)
         return head, inverse, True
 
-    def _problems(self, missing: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Problem]:
+    def _problems(self, missing: Sequence[tuple[str, str]], searches: int) -> dict[tuple[str, str], Problem]:
         """What is wrong with names of which none was found."""
         return {
-            (kind, name): self._problem(kind, name, at < _SEARCHES) for at, (kind, name) in enumerate(missing)
+            (kind, name): self._problem(kind, name, at < searches) for at, (kind, name) in enumerate(missing)
         }
 
     def _problem(self, kind: str, name: str, search: bool) -> Problem:

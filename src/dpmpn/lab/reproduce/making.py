@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dpmpn.data.vocabulary import near_names
+from dpmpn.data.near_names import near_names
 from dpmpn.errors import RunError, UnknownName
 from dpmpn.evaluate.metrics import TITLES
 from dpmpn.files import own_folder, read_json, write_json, write_text
