@@ -36,7 +36,7 @@ def test_all_that_writes_into_a_run(
     questions.write_text("head,relation\nchild0,mother\n")
     train = ("train", family, "--out", trained, "--resume")
     if not hard:
-        assert is_refused(cli.run(*train), ".lock: it is a link; remove it")
+        assert is_refused(cli.run(*train), ".lock: it is a link, which you can remove")
         assert victims.state() == before
         (trained / ".lock").unlink()
     for line in (

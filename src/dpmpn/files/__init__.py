@@ -356,7 +356,7 @@ def _keep_mode(handle: int, path: Path) -> None:
 def _open_already(path: Path) -> int | None:
     """What /dev/stdout, /dev/fd/3 and the like stand for, also behind links; None of other paths."""
     for _ in range(_MOST_LINKS):
-        is_ours = re.fullmatch(rf"/proc/{os.getpid()}(/task/\d+)?/fd", os.path.realpath(path.parent))
+        is_ours = re.fullmatch(rf"/dev/fd|/proc/{os.getpid()}(/task/\d+)?/fd", os.path.realpath(path.parent))
         if is_ours and path.name.isdecimal():
             return int(path.name)
         if not path.is_symlink():

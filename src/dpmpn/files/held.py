@@ -52,8 +52,12 @@ def holding(folder: Path) -> Iterator[None]:
         try:
             held.enter_context(locked(path, taken))
         except OSError as error:
-            reason = "it is a link" if error.errno == errno.ELOOP else error.strerror or error
-            raise RunError(f"cannot write {path}: {reason}; remove it or choose another --out") from error
+            reason = (
+                "it is a link, which you can remove"
+                if error.errno == errno.ELOOP
+                else error.strerror or error
+            )
+            raise RunError(f"cannot write {path}: {reason}; choose another --out") from error
         yield
 
 
