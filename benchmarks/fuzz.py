@@ -142,7 +142,9 @@ def fuzz_guided(minutes: float, only: str = "") -> dict[str, Any]:
             f"{time.monotonic() - started:.0f} s, {_target(file.name)}, {name}: {found['cases']:,} cases",
             flush=True,
         )
-        target = targets.setdefault(_target(file.name), {"cases": 0, "failures": 0, "failed": []})
+        fresh = {"cases": 0, "failures": 0, "slowest_seconds": 0.0, "failed": []}
+        target = targets.setdefault(_target(file.name), fresh)
+        target["slowest_seconds"] = round(max(target["slowest_seconds"], found["slowest"]), 2)
         target["cases"] += found["cases"]
         target["failures"] += len(found["failed"])
         target["failed"] += found["failed"]
@@ -180,10 +182,8 @@ def _guided_in_a_process(file: Path, name: str, seconds: float) -> dict[str, Any
         ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
         if out.exists():
             return dict(json.loads(out.read_text("utf-8")))
-        return {
-            "cases": 0,
-            "failed": [{"test": name, "text": f"ended with {ended.returncode}: {ended.stderr[-3000:]}"}],
-        }
+        text = f"ended with {ended.returncode}: {ended.stderr[-3000:]}"
+        return {"cases": 0, "slowest": 0.0, "failed": [{"test": name, "text": text}]}
 
 
 def _traced() -> list[str]:
@@ -205,12 +205,14 @@ def guide(property: str, seconds: float, out: Path) -> None:
     with atheris.instrument_imports(include=_traced()):
         test = getattr(importlib.import_module(Path(file).stem), name)
     _prepared(test, 1)
-    cases, failed, until = 0, dict[str, dict[str, str]](), time.monotonic() + seconds
+    cases, slowest, failed, until = 0, 0.0, dict[str, dict[str, str]](), time.monotonic() + seconds
 
     def one(content: bytes) -> None:
-        nonlocal cases
-        if time.monotonic() > until:
-            out.write_text(json.dumps({"cases": cases, "failed": list(failed.values())}), "utf-8")
+        nonlocal cases, slowest
+        began = time.monotonic()
+        if began > until:
+            found = {"cases": cases, "slowest": slowest, "failed": list(failed.values())}
+            out.write_text(json.dumps(found), "utf-8")
             os._exit(0)
         cases += 1
         try:
@@ -219,6 +221,7 @@ def guide(property: str, seconds: float, out: Path) -> None:
             text = traceback.format_exc()
             last = text.rpartition('  File "')[2].partition("\n")[0]  # one of each place is enough
             failed.setdefault(last, {"test": name, "text": text[-3000:], "input": content.hex()[:2000]})
+        slowest = max(slowest, time.monotonic() - began)
 
     atheris.Setup(["fuzz", "-max_len=4096", "-len_control=0", "-timeout=120", f"-rss_limit_mb={MEMORY}"], one)
     atheris.Fuzz()
