@@ -186,14 +186,13 @@ def _guided_in_a_process(file: Path, name: str, seconds: float) -> dict[str, Any
         return {"cases": 0, "slowest": 0.0, "failed": [{"test": name, "text": text}]}
 
 
-def _traced() -> list[str]:
-    """The modules to trace: those without kernels, as numba cannot compile what is traced."""
+def _with_kernels() -> list[str]:
+    """The modules that are not traced, as numba cannot compile what is traced."""
     source = ROOT / "src"
-    texts = {
-        path: path.read_text("utf-8") for path in (source / "dpmpn").rglob("*.py") if path.stem != "__init__"
-    }
-    modules = [path for path, text in texts.items() if "dpmpn.kernels" not in text and "numba" not in text]
-    return [".".join(path.relative_to(source).with_suffix("").parts) for path in modules]
+    paths = [path for path in (source / "dpmpn").rglob("*.py") if "kernel" in path.read_text("utf-8")]
+    return [
+        ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__") for path in paths
+    ]
 
 
 def guide(property: str, seconds: float, out: Path) -> None:
@@ -202,7 +201,7 @@ def guide(property: str, seconds: float, out: Path) -> None:
 
     file, _, name = property.partition("::")
     sys.path[:0] = [str(Path(file).parent), str(ROOT / "tests")]
-    with atheris.instrument_imports(include=_traced()):
+    with atheris.instrument_imports(include=["dpmpn"], exclude=_with_kernels()):
         test = getattr(importlib.import_module(Path(file).stem), name)
     _prepared(test, 1)
     cases, slowest, failed, until = 0, 0.0, dict[str, dict[str, str]](), time.monotonic() + seconds
@@ -214,10 +213,10 @@ def guide(property: str, seconds: float, out: Path) -> None:
             found = {"cases": cases, "slowest": slowest, "failed": list(failed.values())}
             out.write_text(json.dumps(found), "utf-8")
             os._exit(0)
-        cases += 1
         try:
-            test.hypothesis.fuzz_one_input(content)
+            cases += test.hypothesis.fuzz_one_input(content) is not None  # None: too short to be a case
         except Exception:
+            cases += 1
             text = traceback.format_exc()
             last = text.rpartition('  File "')[2].partition("\n")[0]  # one of each place is enough
             failed.setdefault(last, {"test": name, "text": text[-3000:], "input": content.hex()[:2000]})
