@@ -229,8 +229,13 @@ def test_a_trained_run_needs_resume_and_a_fitting_configuration(made, dataset, c
         RunError, match="validation_queries = 12"
     ):  # the best of few cannot be told from that of many
         train(run, dataset, config.replace(validation_queries=3), resume=True)
+    narrow = config.replace(max_attending_from_per_step=3)
+    for changed in (narrow, config.replace(ask_sampling_per_node=3)):
+        with pytest.raises(RunError, match="at another horizon"):
+            train(run, dataset, changed, resume=True)
     assert run.config == config
-    later = config.replace(schedule="linear", n_epochs=2)
+    kept = {"ask_attending_from_per_step": config.horizon.max_attending_from_per_step}
+    later = narrow.replace(schedule="linear", n_epochs=2, **kept)
     assert train(run, dataset, later, resume=True, max_queries=14).position == 14
 
 

@@ -48,5 +48,11 @@ def adopt(run: RunFolder, config: Config) -> None:
                 f"{run.path} was trained with {key} = {before[section][key]}, which cannot become "
                 f"{now[section][key]} on --resume; leave it as it was or choose another --out"
             )
+    if run.config.asking_horizon() != config.asking_horizon():
+        raise RunError(
+            f"{run.path} chose its best model at another horizon, so that no better one could be told on --resume; "
+            "leave the horizon as it was, or keep that one for asking with --ask-attending-from-per-step, "
+            "--ask-sampling-per-node, --ask-attending-to-per-step and --ask-sampling-per-relation"
+        )
     if before != now:
         run.save_config(config)
