@@ -116,7 +116,7 @@ def test_other_commands_clean_up_and_end() -> None:
         terminable(),
     ):
         try:
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
             time.sleep(5)
         finally:
             cleaned = True
@@ -128,22 +128,22 @@ def test_other_commands_clean_up_and_end() -> None:
 def test_the_second_signal_ends_at_once() -> None:
     with stoppable() as stop:
         assert not stop()
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
         assert stop() and stop.exit_code == 143
         with pytest.raises(Stopped, match="interrupted"):
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         with pytest.raises(Stopped, match="SIGHUP"):
-            os.kill(os.getpid(), signal.SIGHUP)
+            signal.raise_signal(signal.SIGHUP)
         assert stop.exit_code == 143
 
 
 def test_signals_that_were_to_be_ignored_still_are() -> None:
     """As under nohup."""
     code = (
-        "import os, signal\n"
+        "import signal\n"
         "from dpmpn.cli.signals import stoppable, terminable\n"
         "with terminable(), stoppable() as stop:\n"
-        "    os.kill(os.getpid(), signal.SIGHUP)\n"
+        "    signal.raise_signal(signal.SIGHUP)\n"
         "    print(stop())"
     )
     command = ["nohup", sys.executable, "-c", code]

@@ -15,7 +15,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -242,7 +242,10 @@ def check_out(out: Path) -> None:
     table_format(out)
     if not out.parent.is_dir():
         raise RunError(f"{out.parent} is not a folder; make it or choose another --out")
-    if _removed_of(out).exists():  # the longest name is tried first: it may be too long
+    with suppress(FileNotFoundError):
+        _removed_of(
+            out
+        ).lstat()  # the longest name is tried first: it may be too long, which `exists` does not say
         remove_folder(_removed_of(out))
     if _is_taken(out) and not _folder_of(out).exists():
         raise _taken(out)
