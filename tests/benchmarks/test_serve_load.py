@@ -15,7 +15,9 @@ def test_questions_are_of_test_facts_or_else_of_others(
     tmp_path: Path, test: list[tuple[str, str, str]]
 ) -> None:
     dataset = dpmpn.dataset_from_tuples(FACTS, test=test)
-    dpmpn.Reasoner(model="paper", n_dims=4, n_dims_att=2, n_epochs=1, threads=1).fit(dataset, tmp_path / "run")
+    dpmpn.Reasoner(model="paper", n_dims=4, n_dims_att=2, n_epochs=1, threads=1).fit(
+        dataset, tmp_path / "run"
+    )
     asked = questions_of(tmp_path / "run")
     facts = test or FACTS
     assert {each["head"] for each in asked} == {name for head, _, tail in facts for name in (head, tail)}
