@@ -7,7 +7,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -144,8 +144,12 @@ def complain(message: str) -> None:
     """Say in one line on standard error what went wrong, if it is open."""
     if sys.stderr is None:
         return  # `print` would take standard output instead
-    with suppress(OSError):  # a full disk behind it; the exit code says it still
+    try:
         print("dpmpn: " + one_line(" ".join(message.split())), file=sys.stderr)
+    except (
+        OSError
+    ):  # a full disk behind it; the exit code says it still, unless Python fails to flush it at its end
+        sys.stderr = None
 
 
 class Meter:
