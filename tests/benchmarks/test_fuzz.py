@@ -22,7 +22,8 @@ def test_a_short_run_counts_its_cases(tmp_path: Path) -> None:
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     result = json.loads((tmp_path / "fuzz.json").read_text())
-    assert list(result["targets"]) == ["config"] and result["cases"] > 5 and not result["failures"]
+    found = result["random"]
+    assert list(found["targets"]) == ["config"] and found["cases"] > 5 and not found["failures"]
 
 
 def test_all_kinds_of_input_are_targets() -> None:

