@@ -404,3 +404,12 @@ def test_questions_as_excel_writes_them(tmp_path):
     path.write_text("sep=|\nhead|relation\na|likes\nb\n")
     with pytest.raises(DataError, match="line 4: 1 columns"):
         list(read_queries(path))
+
+
+@pytest.mark.parametrize("asked", ["Caf\u00e9", "Cafe\u0301", "cafe\u0301 "])
+def test_names_in_questions_are_found_in_either_spelling(asked, tmp_path):
+    graph = dataset_from_tuples([("Cafe\u0301", "a\u0300", "b")]).graph
+    (tmp_path / "q.csv").write_text(f"head,relation\n{asked},\u00e0\n", "utf-8")
+    names = answer_files.look_up_names(tmp_path / "q.csv", graph, skip_unknown=False)
+    assert names.heads["head_id"].to_list() == [graph.entities.id("Caf\u00e9")]
+    assert names.relations["relation_id"].to_list() == [0]
