@@ -35,6 +35,7 @@ def test_without_a_checkpoint_training_does_not_begin_over_the_best_model(
     for options in (["--resume"], ["--resume", "--epochs", "2"]):
         ended = cli.run("train", family, "--out", trained, *options)
         assert is_refused(ended, "no checkpoint.json", "another --out")
+        assert "begins anew" not in ended.out
         assert contents(trained) == before
     (trained / "best.json").unlink()  # weights alone may be the best, too
     assert is_refused(cli.run("train", family, "--out", trained, "--resume"), "no checkpoint.json")
@@ -75,6 +76,21 @@ def test_a_worse_model_is_replaced(cli: ForkedCli, family: Path, trained: Path) 
     assert weights(trained, "best") != before
     kept = best_kept(trained)
     assert kept is not None and kept.mrr > 0
+
+
+def test_a_best_model_older_than_the_checkpoint_is_the_one_to_surpass(
+    cli: ForkedCli, family: Path, trained: Path
+) -> None:
+    claim(trained, 0.0, position=10)  # as from a copy of an earlier day
+    checkpoint = json.loads((trained / "checkpoint.json").read_text())
+    checkpoint["best"]["mrr"] = 1.0
+    (trained / "checkpoint.json").write_text(json.dumps(checkpoint))
+    before = weights(trained, "best")
+    ended = cli.run("train", family, "--out", trained, "--resume", "--max-queries", 30, "--json", "-")
+    assert ended.code == 0, ended
+    kept = best_kept(trained)
+    assert kept is not None and kept.mrr == json.loads(ended.out)["best"]["mrr"] > 0
+    assert weights(trained, "best") != before
 
 
 def test_without_validation_the_longer_training_is_the_better(

@@ -162,3 +162,13 @@ def test_a_signal_in_a_finaliser_is_not_lost() -> None:
         while time.monotonic() - began < 10:
             time.sleep(0.01)
     assert time.monotonic() - began < 10
+
+
+def test_a_signal_that_a_library_makes_an_error_of_is_still_one() -> None:
+    with pytest.raises(Stopped, match="interrupted"), terminable():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except Stopped as stopped:  # as compiled libraries do
+            raise TypeError("'<unprintable str object>' is not a Polars data type") from stopped
+    with pytest.raises(TypeError), terminable():
+        raise TypeError

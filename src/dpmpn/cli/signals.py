@@ -38,12 +38,23 @@ class Stop:
 @contextmanager
 def terminable() -> Iterator[None]:
     """Raise `Stopped` where SIGINT, SIGTERM or SIGHUP comes."""
+    came: list[int] = []
 
     def end(number: int, _: FrameType | None) -> None:
+        came.append(number)
         raise Stopped(number)
 
     with _handling(_STOPPING, end), _heard():
-        yield
+        try:
+            yield
+        except Stopped:
+            raise
+        except (
+            BaseException
+        ) as error:  # compiled libraries make errors of their own of one that comes within them
+            if came:
+                raise Stopped(came[0]) from error
+            raise
 
 
 @contextmanager

@@ -94,7 +94,7 @@ def _resumed(
     """The run in a folder, with its own dataset, which is the named one; settings given again replace the run's."""
     if preset is not None:
         raise ConfigError("--preset cannot go with --resume: the run has its settings; leave it out")
-    from dpmpn.train.resuming import check_data
+    from dpmpn.train.resuming import check_beginning, check_data
     from dpmpn.train.run_folder import RunFolder
 
     run = RunFolder.open(out)
@@ -111,6 +111,7 @@ def _resumed(
         output.say(f"'{name}' is not here to compare with: training goes on with the facts in {out}")
     else:
         raise other
+    check_beginning(run, resume=True)
     if not run.has_weights():
         output.say(f"{out} has no checkpoint yet: training begins anew")
     return run, dataset, with_overrides(run.config, settings)

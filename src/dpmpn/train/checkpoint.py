@@ -122,17 +122,18 @@ def has_best(folder: Path) -> bool:
 
 def check_best(folder: Path, state: LoopState) -> None:
     """Refuse a best model that cannot be told from a worse one, before training goes on and replaces it."""
-    path = _manifest_path(folder, BEST)
+    path, kept = _manifest_path(folder, BEST), best_kept(folder)
     if path.exists():
-        best_kept(folder)
         _check_file(folder, BEST, _read_manifest(folder, BEST))
-    elif state.best is not None:
-        if has_best(folder):
-            raise RunError(
-                f"{path} is missing, but not its {BEST}-*.safetensors; copy the run folder again, or remove that "
-                "file to go on without the best model so far"
-            )
-        state.best = None
+    elif state.best is not None and has_best(folder):
+        raise RunError(
+            f"{path} is missing, but not its {BEST}-*.safetensors; copy the run folder again, or remove that "
+            "file to go on without the best model so far"
+        )
+    if state.best is not None and (kept is None or kept.mrr < state.best.mrr):
+        state.best = (
+            kept  # the one that the checkpoint knew is gone: models are to surpass the one that is there
+        )
 
 
 def load_network(folder: Path, network: nn.Module, which: str) -> int:
