@@ -273,8 +273,7 @@ def main() -> None:
     result = fuzz(processes)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     before = json.loads(given.out.read_text("utf-8")) if given.out.exists() else {}
-    kept = {key: value for key, value in before.items() if key in ("random", "guided")}
-    given.out.write_text(json.dumps({**kept, way: result}, indent=2) + "\n", "utf-8")
+    given.out.write_text(json.dumps({**before, way: result}, indent=2) + "\n", "utf-8")
     print(f"{result['cases']:,} cases, {result['failures']} failures; see {given.out}")
     sys.exit(bool(result["failures"]))
 

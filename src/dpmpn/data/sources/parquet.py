@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
 from dpmpn.data.sources.base import FileSource, ReadOptions
 from dpmpn.data.sources.columns import find_columns, texts_of_column, whole_rows
+from dpmpn.data.sources.probe import can_be_decoded
 from dpmpn.data.sources.unpack import HARMLESS_SIZE, LARGEST_RATIO, check_file
 from dpmpn.errors import DataError
 
@@ -24,6 +25,7 @@ READ_ERRORS = (
     OverflowError,
     MemoryError,
 )
+_SCANS = {"parquet": "scan_parquet", "arrow": "scan_ipc"}  # functions of polars
 _FIRST_BYTES = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
@@ -40,8 +42,8 @@ def open_table(path: Path) -> pl.LazyFrame:
     check_file(path)
     check_name(path)
     # Without glob a name such as 'facts[1].parquet' is one file.
-    scan = pl.scan_parquet if _format_of(path) == "parquet" else pl.scan_ipc
-    return scan(path, glob=False, hive_partitioning=False)
+    scan = getattr(pl, _SCANS[_format_of(path)])
+    return cast(pl.LazyFrame, scan(path, glob=False, hive_partitioning=False))
 
 
 def _format_of(path: Path) -> str:
@@ -64,6 +66,9 @@ def count_rows(path: Path, table: pl.LazyFrame) -> int:
 
 def table_slices(path: Path, table: pl.LazyFrame, n_rows: int) -> Iterator[pl.DataFrame]:
     """The rows of a table, some at a time; it is refused where they become far more than its file can hold."""
+    names = table.collect_schema().names()
+    if not can_be_decoded(_SCANS[_format_of(path)], path, names, n_rows, ROWS):
+        raise broken_table(path, "it is damaged")
     done, size = 0, 0
     while done < n_rows:
         with table_errors(path):
