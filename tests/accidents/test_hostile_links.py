@@ -1,5 +1,6 @@
 """A folder from somebody else's archive, full of links: whatever is done with it, what they lead to stays as it was."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -85,3 +86,28 @@ def test_a_link_that_a_user_names_leads_on(cli: ForkedCli, trained: Path, tmp_pa
     assert cli.run("explain", trained, "child0", "mother", "--out", why).code == 0
     assert link.is_symlink() and why.is_symlink() and trained.is_symlink()
     assert {"result.json", "explanation.txt"} <= {path.name for path in (tmp_path / "results").iterdir()}
+
+
+def test_what_is_no_file_holds_nobody_up_and_fills_no_memory(
+    cli: ForkedCli, family: Path, trained: Path, tmp_path: Path
+) -> None:
+    """A pipe, which nobody ever writes to, and a device, which has no end, in the place of each file of a run."""
+    train = ("train", family, "--out", trained, "--resume")
+    ask, measure = ("predict", trained, "child0", "mother"), ("evaluate", trained)
+    weights = [next(trained.glob(f"{kind}-*.safetensors")).name for kind in ("best", "checkpoint")]
+    readers = {
+        **dict.fromkeys(("config.json", "best.json", weights[0], "graph/manifest.json"), ask),
+        **dict.fromkeys(("graph/tails.npy", "graph/entities.txt", "dataset.json"), ask),
+        "triples/valid.npy": measure,
+        **dict.fromkeys(("checkpoint.json", weights[1], "metrics.jsonl"), train),
+    }
+    for name, line in readers.items():
+        path, aside = trained / name, tmp_path / "aside"
+        path.rename(aside)
+        for make in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
+            make(path)
+            assert is_refused(cli.run(*line), name.rpartition("/")[2]), name
+            path.unlink()
+        aside.rename(path)
+    for line in (ask, measure, train):
+        assert cli.run(*line).code == 0

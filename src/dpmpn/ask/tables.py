@@ -26,6 +26,7 @@ from polars.io.plugins import register_io_source
 from dpmpn.data.spreadsheets import csv_of
 from dpmpn.errors import DataError, RunError
 from dpmpn.files import (
+    open_file,
     own_folder,
     put_in_place,
     read_json,
@@ -262,7 +263,8 @@ def _removed_of(out: Path) -> Path:
 def _content(path: Path) -> bytes | None:
     """The bytes of a part, None where they are not the ones that were written."""
     try:
-        content = path.read_bytes()
+        with open_file(path) as file:
+            content = file.read()
     except OSError:
         return None
     return content if path.stem.endswith("-" + hashlib.sha256(content).hexdigest()) else None

@@ -18,7 +18,15 @@ from dpmpn.data.sources.base import LABELS
 from dpmpn.data.sources.parquet import READ_ERRORS
 from dpmpn.data.vocabulary import Names, Vocabulary
 from dpmpn.errors import DataError
-from dpmpn.files import check_fingerprints, check_version, fingerprints, new_file, read_json, write_json
+from dpmpn.files import (
+    check_fingerprints,
+    check_version,
+    fingerprints,
+    new_file,
+    open_file,
+    read_json,
+    write_json,
+)
 
 FORMAT = "dpmpn-graph"
 VERSION = 2
@@ -154,7 +162,7 @@ def save_array(path: Path, array: np.ndarray) -> None:
 def open_array(path: Path, dtypes: tuple[type, ...], shape: tuple[int, ...], advice: str) -> np.ndarray:
     """Map an array, read-only; a file that is not just this array is refused before memory is taken for it."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             found, fortran, dtype = _read_header(file)
             start, size = file.tell(), path.stat().st_size
     except FileNotFoundError as error:

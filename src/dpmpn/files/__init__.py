@@ -7,6 +7,7 @@ names for a result leads on to where it points.
 
 import errno
 import hashlib
+import io
 import json
 import math
 import os
@@ -240,12 +241,23 @@ def disk_errors() -> Iterator[None]:
         raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
+@contextmanager
+def open_file(path: Path) -> Iterator[io.BufferedReader]:
+    """A file to read, and nothing else: a pipe or a device in a folder from elsewhere may never come to an end."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a file", str(path))
+        yield file
+
+
 def read_json(path: Path, advice: str, error: type[DpmpnError] = RunError) -> dict[str, Any]:
     """Read a JSON object, all of whose numbers are finite; `advice` says what to do where it is missing or broken."""
     try:
-        if path.stat().st_size > _MAX_JSON_BYTES:
+        with open_file(path) as file:
+            content = file.read(_MAX_JSON_BYTES + 1)
+        if len(content) > _MAX_JSON_BYTES:
             raise error(f"{path} is too large to be what it should be; {advice}")
-        values = json.loads(path.read_bytes(), parse_float=_finite, parse_constant=_finite)
+        values = json.loads(content, parse_float=_finite, parse_constant=_finite)
     except FileNotFoundError as missing:
         raise error(f"{path} is missing; {advice}") from missing
     except (OSError, ValueError, RecursionError) as broken:
@@ -280,7 +292,7 @@ def check_version(
 
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

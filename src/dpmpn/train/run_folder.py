@@ -19,7 +19,17 @@ from dpmpn.data.dataset import GRAPH, MANIFEST, TRIPLES, Dataset, open_dataset, 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.model import Model
 from dpmpn.errors import ConfigError, DataError, RunError
-from dpmpn.files import append, new_file, read_json, sha256_of, sync, whole_folder, write_json, write_whole
+from dpmpn.files import (
+    append,
+    new_file,
+    open_file,
+    read_json,
+    sha256_of,
+    sync,
+    whole_folder,
+    write_json,
+    write_whole,
+)
 from dpmpn.files.held import is_own
 from dpmpn.models import build_model
 from dpmpn.provenance import versions
@@ -166,7 +176,8 @@ def rewind_lines(path: Path, count: int) -> None:
 def _whole_lines(path: Path) -> list[bytes]:
     """The lines without the last one of a killed run, if it was cut off before its line break."""
     try:
-        return path.read_bytes().split(b"\n")[:-1]
+        with open_file(path) as file:
+            return file.read().split(b"\n")[:-1]
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from dpmpn.errors import Diverged, RunError
+from dpmpn.files import open_file
 
 _KINDS = {torch.float64: "F64", torch.int64: "I64", torch.float32: "F32", torch.int32: "I32"}
 _ALIGNMENT = 8
@@ -49,7 +50,7 @@ def read_tensors(path: Path, expected: Mapping[str, Tensor], advice: str) -> dic
     """
     prefixes = tuple({name.split(".")[0] + "." for name in expected})
     try:
-        with path.open("rb") as opened, safe_open(_utf_8(path, opened), "pt") as file:
+        with open_file(path) as opened, safe_open(_utf_8(path, opened), "pt") as file:
             found = {name: file.get_slice(name) for name in file.keys() if name.startswith(prefixes)}  # noqa: SIM118
             kinds = {name: _kind(part.get_dtype(), part.get_shape()) for name, part in found.items()}
             _check(path, kinds, {name: _kind(_KINDS[x.dtype], x.shape) for name, x in expected.items()})
