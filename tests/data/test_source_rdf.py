@@ -363,3 +363,8 @@ def test_batches_are_of_bounded_size(tmp_path):
 def test_there_is_no_time_in_rdf(tmp_path):
     with pytest.raises(DataError, match="no time column 'year'"):
         read(tmp_path / "a.nt", "", "nt", time_column="year")
+
+
+def test_what_the_parser_says_is_one_line(tmp_path):
+    with pytest.raises(DataError, match=r"line \d: Invalid IRI code point '\\n'; correct the file$"):
+        read(tmp_path / "a.trig", b"<u:g> {\n<u:a> <u:b> <u:c.\n<u:d> <u:b> <u:e> .\n}\n", "trig")

@@ -36,6 +36,7 @@ from dpmpn.data.sources.base import (
 from dpmpn.data.sources.unpack import MEGABYTE, Unpacked
 from dpmpn.data.sources.watched_xml import WatchedXml
 from dpmpn.errors import DataError
+from dpmpn.wording import one_line
 
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _RDFS, _SKOS = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2004/02/skos/core#"
@@ -309,4 +310,4 @@ class RdfSource(StatementSource, FileSource):
 def _message(error: SyntaxError) -> str:
     """What pyoxigraph says, without the place it repeats."""
     text = str(error.msg)
-    return text.split(": ", 1)[1] if text.startswith("Parser error ") and ": " in text else text
+    return one_line(text.split(": ", 1)[1] if text.startswith("Parser error ") and ": " in text else text)
