@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,15 @@ def test_huge_weights_give_probabilities_or_one_line(run: Path, call: Call, fact
         if ended.code:
             assert is_refused(ended, "weights are too large", "--learning-rate")
         assert "nan" not in ended.out.lower()
+
+
+def test_probabilities_that_come_to_more_than_one_are_refused(run: Path) -> None:
+    """Of logits of 1e30 the logarithm of their sum is 1e30, too, so that each has the probability 1."""
+    engine = Reasoner.load(run).engine
+    answer = engine.answer(engine.asking_batch([0, 1, 2], [0, 1, 0]))
+    assert len(answer.nodes) > 3
+    with pytest.raises(Diverged, match="weights are too large"):
+        engine._checked(replace(answer, attention=torch.ones_like(answer.attention)))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -26,6 +26,7 @@ _Result = TypeVar("_Result")
 _WORTH_SPLITTING = 8  # queries: a smaller batch is answered sooner by one core than by two
 # Of a worker's part: this process also prepares batches, adds up gradients and updates parameters.
 _OWN_SHARE = 0.92
+_MOST = 1.01  # what the probabilities of a query's nodes may come to, rounded as they are
 
 
 class Engine:
@@ -115,11 +116,14 @@ class Engine:
             torch.set_num_threads(intra_op)
 
     def _checked(self, answer: Answer) -> Answer:
-        """An answer in numbers; of weights that are too large, sums overflow on the way to it."""
+        """An answer in numbers; of weights that are too large, sums overflow or are rounded away on the way to it."""
         values = (
             [answer.attention] if answer.unlisted is None else [answer.attention, answer.unlisted.probability]
         )
-        if not all(torch.isfinite(part).all() for part in values):
+        total = float(answer.attention.sum())
+        if not all(torch.isfinite(part).all() for part in values) or total > _MOST * (
+            len(answer.offsets) - 1
+        ):
             raise self._diverged()
         return answer
 
