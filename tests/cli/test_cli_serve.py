@@ -1,7 +1,9 @@
 """`dpmpn serve`: what is refused before anything is served."""
 
 import importlib.util
+import os
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,18 @@ def test_a_port_that_is_taken(call: Call, trained: Path) -> None:
         taken.listen()
         result = call("serve", trained, "--port", taken.getsockname()[1])
     assert result.code == 2 and "choose another --host or --port" in result.err
+
+
+def test_what_a_killed_server_left_is_removed_by_any_other(
+    call: Call, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(dpmpn.serve.run, "run", lambda guard, taken, stop, started: started())
+    left = tmp_path / "dpmpn-held-long-ago"
+    left.mkdir()
+    os.utime(left, (0, 0))
+    assert call("serve", trained, "--port", "0").code == 0
+    assert not left.exists()
 
 
 def test_a_folder_that_is_no_run(call: Call, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from dpmpn.cli.settings import with_settings
 from dpmpn.cli.signals import stoppable
 from dpmpn.errors import ConfigError, DpmpnError, RunError, Stopped
 from dpmpn.files import sha256_of
+from dpmpn.files.held import remove_abandoned
 
 _NEEDED = ("fastapi", "uvicorn", "prometheus_client")
 _SHORT = 16  # letters of a token that can be guessed
@@ -60,6 +61,7 @@ def command(
     identity = _identity(run_dir, inputs)
     if workers > 1 and "threads" not in settings:
         settings = {**settings, "threads": str(max(1, (os.cpu_count() or 1) // workers))}
+    remove_abandoned()
     with bind(host, port) as taken, stoppable() as stop:
 
         def serve(first: bool, started: Callable[[], None], stop: Callable[[], bool]) -> None:

@@ -157,7 +157,7 @@ def temporary_folder() -> tempfile.TemporaryDirectory[str]:
     forked.
     """
     try:
-        _remove_abandoned()
+        remove_abandoned()
         folder = tempfile.TemporaryDirectory(prefix=_TEMPORARY)
         handle = os.open(folder.name, os.O_RDONLY)
         weakref.finalize(folder, os.close, handle)
@@ -170,7 +170,8 @@ def temporary_folder() -> tempfile.TemporaryDirectory[str]:
         ) from error
 
 
-def _remove_abandoned() -> None:
+def remove_abandoned() -> None:
+    """Remove the temporary folders of killed processes."""
     for path in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*"):
         with suppress(OSError):  # of somebody else, gone, or on a disk without locks
             handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | NOT_THROUGH_LINKS)

@@ -204,7 +204,9 @@ def _remove_older(folder: Path, kind: str, kept: str) -> None:
 
 def _advice(kind: str) -> str:
     if kind == BEST:
-        return "copy the run folder again, or remove best.json to use the last checkpoint"
+        return (
+            "copy the run folder again, or remove best.json and best-*.safetensors to use the last checkpoint"
+        )
     return "copy the run folder again, or train anew with another --out"
 
 

@@ -101,7 +101,7 @@ class RunFolder:
         try:
             return open_dataset(self.path)
         except DataError as error:
-            raise RunError(f"{error}: the run's data is broken; {_COPY_AGAIN}") from error
+            raise RunError(f"the run's data is broken: {error}") from error
 
     def has_weights(self) -> bool:
         """Whether a checkpoint was written."""
@@ -130,7 +130,7 @@ class RunFolder:
         try:
             return KnowledgeGraph.open(self.path / GRAPH)
         except DataError as error:
-            raise RunError(f"{error}: the run's graph is broken; {_COPY_AGAIN}") from error
+            raise RunError(f"the run's graph is broken: {error}") from error
 
 
 # Metrics, one JSON object a line: appended one by one, taken back when a run goes on.
