@@ -50,7 +50,11 @@ MUTANTS_OF_STRONG: list[Mutant] = [
     mutant(
         "inverse-of-the-relation-asked",
         "What the inverse of the relation asked adds goes to the relation itself.",
-        (_NETWORK, "np.stack([relations, inverse[relations]], 1)", "np.stack([relations, relations], 1)"),
+        (
+            "models/strong/asked.py",
+            "np.stack([relations, inverse[relations]], 1)",
+            "np.stack([relations, relations], 1)",
+        ),
         tests=STRONG,
     ),
     mutant(
@@ -64,8 +68,8 @@ MUTANTS_OF_STRONG: list[Mutant] = [
         "The head of a question has no offset of its own, in both paths.",
         (
             _REFERENCE,
-            "network.visited[relation] + network.is_head[relation] * is_head",
-            "network.visited[relation] + 0 * network.is_head[relation] * is_head",
+            "self.asked.visited[query] + self.asked.is_head[query] * is_head",
+            "self.asked.visited[query] + 0 * self.asked.is_head[query] * is_head",
         ),
         (_FAST, "+ visited_more + head_more * is_head", "+ visited_more + 0 * head_more * is_head"),
         tests=STRONG,

@@ -117,13 +117,10 @@ class Engine:
 
     def _checked(self, answer: Answer) -> Answer:
         """An answer in numbers; of weights that are too large, sums overflow or are rounded away on the way to it."""
-        values = (
-            [answer.attention] if answer.unlisted is None else [answer.attention, answer.unlisted.probability]
-        )
-        total = float(answer.attention.sum())
-        if not all(torch.isfinite(part).all() for part in values) or total > _MOST * (
-            len(answer.offsets) - 1
-        ):
+        unlisted = None if answer.unlisted is None else answer.unlisted.probability
+        # A sum is finite where all of its terms are, and takes half the time of looking at each.
+        totals = [float(x.detach().sum()) for x in (answer.attention, unlisted) if x is not None]
+        if not all(map(math.isfinite, totals)) or totals[0] > _MOST * (len(answer.offsets) - 1):
             raise self._diverged()
         return answer
 

@@ -13,7 +13,9 @@ import signal
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
@@ -35,6 +37,8 @@ from dpmpn.wording import memory
 _ALIGNMENT = 64
 _GRAPH_ARRAYS = ("offsets", "relations", "tails", "inverse")
 _TARGET_ARRAYS = ("offsets", "entities", "known_offsets", "known")
+Compute = Callable[[dict[str, Any], dict[str, np.ndarray]], tuple[dict[str, Any], dict[str, np.ndarray]]]
+"""Makes the reply to a message: of its values and arrays, others."""
 
 
 class Workers:
@@ -51,28 +55,14 @@ class Workers:
             "file": f"/proc/self/fd/{handle}",
             "layout": layout,
         }
-        # -P: a module of the user's in the current folder must not hide one of the standard library.
-        command = [sys.executable, "-P", "-m", "dpmpn.engine.workers"]
-        package = str(Path(__file__).parents[2])
-        search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
-        environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": search}
         self.processes: list[subprocess.Popen[bytes]] = []
         try:
             for _ in range(count):
-                self.processes.append(
-                    subprocess.Popen(
-                        command,
-                        stdin=subprocess.PIPE,
-                        stdout=subprocess.PIPE,
-                        env=environment,
-                        pass_fds=[handle],
-                        process_group=0,
-                    )
-                )
+                self.processes.append(start_process("dpmpn.engine.workers", [handle]))
             for worker, process in enumerate(self.processes):
-                send(_pipes(process)[0], meta | {"worker": worker})
+                ask_process(process, meta | {"worker": worker})
             for process in self.processes:
-                self._receive(process)
+                reply_of(process)
         except BaseException:
             self.close()
             raise
@@ -105,48 +95,73 @@ class Workers:
         if targets is not None:
             arrays |= {f"targets.{name}": getattr(targets, name) for name in _TARGET_ARRAYS}
         meta = {"horizon": asdict(horizon), "n_targets": n_targets, "ignn_steps": len(batch.ignn_edges)}
-        with contextlib.suppress(BrokenPipeError):  # a dead worker is reported when its result is awaited
-            send(_pipes(self.processes[worker])[0], meta, **arrays)
+        ask_process(self.processes[worker], meta, **arrays)
 
     def gradients(self, worker: int) -> Gradients:
         """Wait for the gradients of the part a worker was given; its next part overwrites them."""
-        meta, arrays = self._receive(self.processes[worker])
+        meta, arrays = reply_of(self.processes[worker])
         shared, rows = torch.from_numpy(self._shared_gradients[worker]), torch.from_numpy(arrays["rows"])
         return Gradients(meta["loss"], meta["reached"], shared, arrays["entities"], rows)
 
     def answer(self, worker: int) -> Answer:
         """Wait for the answer to the part a worker was given."""
-        _, arrays = self._receive(self.processes[worker])
+        _, arrays = reply_of(self.processes[worker])
         unlisted = None
         if "of_entity" in arrays:
             unlisted = Unlisted(arrays["of_entity"], torch.from_numpy(arrays["by_profile"]))
         return Answer(arrays["offsets"], arrays["nodes"], torch.from_numpy(arrays["attention"]), unlisted)
 
-    def _receive(self, process: subprocess.Popen[bytes]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        try:
-            meta, arrays = receive(_pipes(process)[1])
-        except Closed:
-            code = process.wait()
-            raise RunError(
-                f"a worker process ended unexpectedly (exit code {code}); if memory ran out, lower "
-                "memory_budget_mb or threads"
-            ) from None
-        if meta.get("divides_by_zero"):
-            raise ZeroDivisionError("in a worker process")
-        if "error" in meta:
-            raise RuntimeError(f"a worker process failed:\n{meta['error']}")
-        return meta, arrays
-
     def close(self) -> None:
         """End the processes."""
         for process in self.processes:
-            process.kill()  # it owns nothing that could be lost
-            to, back = _pipes(process)
-            with contextlib.suppress(BrokenPipeError):
-                to.close()
-            back.close()
-            process.wait()
+            end_process(process)
         self.processes = []
+
+
+def start_process(module: str, handles: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+    """A process that runs a module, which is to `serve`; it inherits some open files."""
+    # -P: a module of the user's in the current folder must not hide one of the standard library.
+    command = [sys.executable, "-P", "-m", module]
+    package = str(Path(__file__).parents[2])
+    search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": search}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, env=environment, pass_fds=handles, process_group=0
+    )
+
+
+def ask_process(process: subprocess.Popen[bytes], meta: dict[str, Any], **arrays: np.ndarray) -> None:
+    """Send a process a message."""
+    with contextlib.suppress(BrokenPipeError):  # a dead one is reported when its result is awaited
+        send(_pipes(process)[0], meta, **arrays)
+
+
+def reply_of(process: subprocess.Popen[bytes]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Wait for what a process has to say; its errors are raised here."""
+    try:
+        meta, arrays = receive(_pipes(process)[1])
+    except Closed:
+        code = process.wait()
+        raise RunError(
+            f"a worker process ended unexpectedly (exit code {code}); if memory ran out, lower "
+            "memory_budget_mb or threads"
+        ) from None
+    if meta.get("divides_by_zero"):
+        raise ZeroDivisionError("in a worker process")
+    if "error" in meta:
+        raise RuntimeError(f"a worker process failed:\n{meta['error']}")
+    return meta, arrays
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """End a process, which owns nothing that could be lost."""
+    process.kill()
+    to, back = _pipes(process)
+    with contextlib.suppress(BrokenPipeError):
+        to.close()
+    back.close()
+    process.wait()
 
 
 def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
@@ -289,8 +304,8 @@ def _read_into(stream: IO[bytes], array: np.ndarray) -> None:
         view = view[count:]
 
 
-def main() -> None:
-    """Serve one parent process until it closes the pipe."""
+def serve(prepare: Callable[[dict[str, Any], dict[str, np.ndarray]], Compute]) -> None:
+    """Serve one parent process until it closes the pipe: its first message prepares what computes all others."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(
             number, signal.SIG_IGN
@@ -301,13 +316,12 @@ def main() -> None:
     torch.set_num_threads(1)
     keep_freed_memory()
     try:
-        meta, _ = receive(stdin)
-        on_graph, room = _attach(meta)
+        compute = prepare(*receive(stdin))
         send(stdout, {})
         while True:
             meta, arrays = receive(stdin)
             try:
-                reply, sent = _compute(on_graph, room, meta, arrays)
+                reply, sent = compute(meta, arrays)
             except ZeroDivisionError:  # said in this process as it would be in the parent
                 reply, sent = {"divides_by_zero": True}, {}
             except Exception:
@@ -318,4 +332,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(lambda meta, _: partial(_compute, *_attach(meta)))

@@ -223,6 +223,13 @@ class SparseRows:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def at(self, rows: np.ndarray, shift: np.ndarray, n_columns: int) -> "SparseRows":
+        """Some rows, each with its columns moved."""
+        lengths = np.diff(self.offsets)[rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], lengths)
+        return SparseRows(offsets, self.columns[at] + np.repeat(shift, lengths), self.values[at], n_columns)
+
     def dense(self, like: Tensor) -> Tensor:
         """The whole matrix, for small ones and tests."""
         out = np.zeros((len(self), self.n_columns))

@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
+from dpmpn.models.strong.asked import relations_asked
 from dpmpn.models.strong.model import StrongModel
-from dpmpn.models.strong.network import relations_asked
 from dpmpn.models.strong.settings import StrongSettings
 
 INVERSE = np.array([2, 3, 0, 1, -1])  # the last relation has none
@@ -18,7 +18,7 @@ def test_the_prior_of_having_them_and_how_often() -> None:
     network = StrongModel(9, 5, StrongSettings(n_dims=2))
     with torch.no_grad():
         network.prior_asked[:] = torch.tensor([1.0, 2.0, 3.0, 4.0])
-        rows = network.prior_rows(torch.zeros(2, 2), relations_asked(np.array([1, 4]), INVERSE))
+        rows = network.prior_rows(torch.zeros(2, 2), relations_asked(np.array([1, 4]), INVERSE), 5)
     # Five relations: whether an entity has each, the logarithm of how often; a constant, the degree.
     assert rows.tolist() == [
         [0, 1, 0, 3, 0, 0, 2, 0, 4, 0, 0, 0],
@@ -33,8 +33,7 @@ def test_what_they_add_to_a_message() -> None:
         for parameter in network.parameters():
             parameter.zero_()
         step.asked[0], step.asked[1] = 1.0, 10.0
-        query = torch.zeros(1, 2, dtype=torch.float64)
-        asked, every = relations_asked(np.array([1]), INVERSE), torch.arange(6)
-        rows = network.relation_vectors(step, query, None, asked, torch.zeros_like(every), every)
+        asked, every = network.asked(np.array([1]), INVERSE), torch.arange(6)
+        rows = network.relation_vectors(step, asked, torch.zeros_like(every), every)
     assert rows[:, 0].tolist() == [0, 1, 0, 10, 0, 0]
     assert (rows == rows[:, :1]).all()

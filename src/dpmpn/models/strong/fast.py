@@ -1,5 +1,7 @@
 """The fast CPU path of the stronger model: pairs instead of edges, fused layers, profiles instead of entities."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -10,7 +12,8 @@ from dpmpn.engine.frontier import Frontier, Scan, Visited, attending_to, select
 from dpmpn.engine.settings import Horizon
 from dpmpn.engine.steps import FastSteps
 from dpmpn.engine.trace import Choice
-from dpmpn.models.strong.network import DIGITS, Step, StrongNetwork, relations_asked
+from dpmpn.models.strong.asked import Asked
+from dpmpn.models.strong.network import DIGITS, Step, StrongNetwork
 from dpmpn.models.strong.profiles import Profiles
 from dpmpn.models.strong.read_out import Reached
 from dpmpn.models.strong.trace import StepRecord
@@ -36,36 +39,31 @@ class StrongSteps(FastSteps):
         horizon: Horizon,
         profiles: Profiles,
         pools: RowPools,
+        ask: Callable[[np.ndarray], Asked],
         records: list[StepRecord] | None = None,
     ) -> None:
         super().__init__(graph, batch, horizon)
         self.network, self.profiles, self.n_steps = network, profiles, len(network.steps)
         pools.clear(torch.is_grad_enabled())
         self.states, self.attention = pools["states"], pools["attention"]
-        self.relation_of = torch.from_numpy(batch.relations)
-        self.query = network.queries[self.relation_of]  # queries x n_dims
         # What depends on the relation asked alone is computed once for each of them.
         relations, self.of_asked = np.unique(batch.relations, return_inverse=True)
-        self.asked = relations_asked(relations, graph.inverse)
-        self.asked_query = network.queries[torch.from_numpy(relations)]
-        self.turned = network.turned_relations(self.asked_query)
-        prior = network.prior_rows(self.asked_query, self.asked)  # relations asked x features
-        of_profiles = sparse_product(profiles.features, prior.t())  # profiles x relations asked
+        asked = self.asked = ask(relations)
         of_asked = torch.from_numpy(self.of_asked)
+        self.query = asked.query.index_select(0, of_asked)  # queries x n_dims
+        of_profiles = sparse_product(profiles.features, asked.prior.t())  # profiles x relations asked
         self.prior = of_profiles.t().contiguous().index_select(0, of_asked)  # queries x profiles
-        begin = self._begin()  # profiles x n_dims
-        at_heads = torch.from_numpy(profiles.of_entity[batch.heads])
-        self.states.append(self.query + begin.index_select(0, at_heads))
-        self.begin_row = self.states.append(begin)
-        self.attention.append(self.query.new_ones(len(batch) + len(begin), 1))
         self.visited = Visited.at_heads(batch.heads)
+        begin, row = self._begin(batch.heads, self.of_asked)
+        self.states.append(self.query + begin.index_select(0, torch.from_numpy(row)))
+        self.attention.append(self.query.new_ones(len(batch), 1))
         self.records = records  # what the steps did is added to it, where a trace is wanted
 
-    def _begin(self) -> Tensor:
-        """The state that an entity of each profile begins with."""
-        if self.network.profile_state is None:
-            return self.query.new_zeros(len(self.profiles), self.query.shape[1])
-        return sparse_product(self.profiles.features, self.network.profile_state)
+    def _begin(self, entities: np.ndarray, of_asked: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        """The states that entities begin with, of which some are equal, and the row of each."""
+        if self.asked.begin is None:
+            return self.query.new_zeros(1, self.query.shape[1]), np.zeros(len(entities), np.int64)
+        return self.profiles.rows(self.asked.begin, entities, of_asked, len(self.asked))
 
     @property
     def scores(self) -> np.ndarray:
@@ -109,16 +107,14 @@ class StrongSteps(FastSteps):
         rows = self.visited.row[senders_at]
         pair_offsets, pair_from = find_pairs(scan.edge_offsets, scan.edge_relation)
         pair_relation = scan.edge_relation[pair_offsets[:-1]].astype(np.int64)
-        n_relations = self.network.n_relations + 1
+        n_relations = self.graph.n_relations + 1
         used, pair_row = number_used(
             self.of_asked[scan.from_query[pair_from]] * n_relations + pair_relation,
             len(self.asked) * n_relations,
         )
         of_asked, of_relation = (torch.from_numpy(x) for x in np.divmod(used, n_relations))
         sent = self.states.read(torch.from_numpy(rows)) @ step.send
-        relation = self.network.relation_vectors(
-            step, self.asked_query, self.turned, self.asked, of_asked, of_relation
-        )
+        relation = self.network.relation_vectors(step, self.asked, of_asked, of_relation)
         senders = Senders(self.attention, rows, sent, relation, self.network.settings.gates)
         flow = senders.flows(pair_from, pair_row)
         choice = None
@@ -129,8 +125,7 @@ class StrongSteps(FastSteps):
                 choice = Choice.between(scan.slot_offsets, scan.slot_node, scores, slots)
             scan, before = scan.within(slots)
             pair_offsets = before[pair_offsets]
-        begin_row = self.begin_row + self.profiles.of_entity[scan.slot_node]
-        state_row = np.where(scan.slot_visited >= 0, self.visited.row[scan.slot_visited], begin_row)
+        state_row = self._state_rows(scan)
         pairs = (pair_offsets, pair_from, pair_row)
         received = receive(self.states, state_row, senders, flow, pairs, scan.edge_slot)
         if self.records is not None:
@@ -141,6 +136,15 @@ class StrongSteps(FastSteps):
                 StepRecord(scan, self.visited, senders_at, message, flow, pair_offsets, received, choice)
             )
         return scan, received
+
+    def _state_rows(self, scan: Scan) -> np.ndarray:
+        """The row of each slot's state; those that were not visited get the states that they begin with."""
+        new = scan.slot_visited < 0
+        rows: np.ndarray = self.visited.row[scan.slot_visited]
+        begin, row = self._begin(scan.slot_node[new], self.of_asked[scan.slot_query[new]])
+        rows[new] = self.states.append(begin) + row
+        self.attention.append(begin.new_zeros(len(begin), 1))  # a row for each of the states
+        return rows
 
     def _is_too_wide(self, scan: Scan) -> bool:
         """Whether a query's slots are more than the attending-to horizon keeps."""
@@ -160,23 +164,20 @@ class StrongSteps(FastSteps):
 
     def read_out(self) -> Reached:
         """Logits of all visited nodes, and of the profiles of all others."""
-        network, visited, relation = self.network, self.visited, self.relation_of
+        network, visited, asked = self.network, self.visited, self.asked
         profiles, prior = self.profiles, self.prior
         of_query = np.repeat(np.arange(len(self.batch)), np.diff(visited.offsets))
-        of_profile = profiles.of_entity[visited.node]
+        of_asked = self.of_asked[of_query]
         logits = scored(
             self.states.read(torch.from_numpy(visited.row)) @ network.read_state,
             self.query @ network.read_query + network.read_bias,
             of_query,
             self.query @ network.read_weight_query + network.read_weight,
-            sparse_product(profiles.features, network.read_profile),
-            of_profile,
+            *profiles.rows(asked.read, visited.node, of_asked, len(asked)),
         )
-        at = torch.from_numpy(of_query)
+        at = torch.from_numpy(of_asked)
         is_head = torch.from_numpy(visited.node == self.batch.heads[of_query])
-        visited_more, head_more = (
-            x[relation].index_select(0, at) for x in (network.visited, network.is_head)
-        )
-        index = torch.from_numpy(of_query * len(profiles) + of_profile)
+        visited_more, head_more = (x.index_select(0, at) for x in (asked.visited, asked.is_head))
+        index = torch.from_numpy(of_query * len(profiles) + profiles.of_entity[visited.node])
         logits = logits + prior.view(-1).index_select(0, index) + visited_more + head_more * is_head
         return Reached(visited.offsets, of_query, visited.node, logits, profiles, prior)

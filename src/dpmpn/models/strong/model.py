@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from dpmpn.data.graph import KnowledgeGraph
@@ -11,6 +12,7 @@ from dpmpn.engine.learning import Targets
 from dpmpn.engine.model import Loss, ModelOnGraph
 from dpmpn.engine.settings import Horizon
 from dpmpn.engine.trace import ReasoningTrace
+from dpmpn.models.strong.asked import Asked
 from dpmpn.models.strong.fast import StrongSteps, row_pools
 from dpmpn.models.strong.network import StrongNetwork
 from dpmpn.models.strong.profiles import GraphProfiles
@@ -35,17 +37,20 @@ class StrongOnGraph(ModelOnGraph[StrongModel]):
         super().__init__(model, graph, reference, pools)
         self._profiles = GraphProfiles(graph, model.settings.profiles != "off")
 
+    def asked(self, relations: np.ndarray) -> Asked:
+        """What everything is to some relations asked."""
+        return self.model.asked(relations, self.graph.inverse)
+
     def _run(
         self, batch: QueryBatch, horizon: Horizon, records: list[StepRecord] | None = None
     ) -> StrongSteps:
-        steps = StrongSteps(
-            self.model, self.graph, batch, horizon, self._profiles.without(batch.removed), self.pools, records
-        )
+        profiles = self._profiles.without(batch.removed)
+        steps = StrongSteps(self.model, self.graph, batch, horizon, profiles, self.pools, self.asked, records)
         steps.run()
         return steps
 
     def _run_reference(self, batch: QueryBatch, horizon: Horizon) -> StrongReference:
-        steps = StrongReference(self.model, self.graph, batch, horizon)
+        steps = StrongReference(self.model, self.graph, batch, horizon, self.asked)
         steps.run()
         return steps
 

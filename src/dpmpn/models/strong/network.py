@@ -6,8 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from dpmpn.engine.model import Model
+from dpmpn.models.strong.asked import Asked, relations_asked
 from dpmpn.models.strong.profiles import n_features
 from dpmpn.models.strong.settings import StrongSettings
 from dpmpn.ops.gate import MessageColumns, ReceivedColumns
@@ -17,6 +19,16 @@ DIGITS = 6  # of scores that horizons choose by: equal nodes must tie, in whatev
 
 def _random(*shape: int, scale: float) -> nn.Parameter:
     return nn.Parameter(torch.randn(*shape) * scale)
+
+
+def with_rows(table: Tensor, n_rows: int) -> Tensor:
+    """A table with rows of zeros above, for relations that have none of their own in it.
+
+    In the tables of a network of no relations stand those of the self-loop, of the constant and of the degree alone.
+    """
+    if len(table) == n_rows:
+        return table
+    return functional.pad(table, (0,) * (2 * table.dim() - 2) + (n_rows - len(table), 0))
 
 
 class Step(nn.Module):
@@ -55,6 +67,7 @@ class StrongNetwork(Model):
     """All trainable parameters, and what they make of a relation."""
 
     settings: StrongSettings
+    step_type: type[Step] = Step
 
     def __init__(self, n_entities: int, n_relations: int, settings: StrongSettings) -> None:
         super().__init__()
@@ -67,7 +80,7 @@ class StrongNetwork(Model):
         each_step = settings.relation_vectors == "each_step"
         turned = each_step or settings.relation_vectors == "turned"
         self.turned = nn.Parameter(torch.zeros(dims, (n_relations + 1) * hidden)) if turned else None
-        steps = [Step(n_relations, dims, each_step) for _ in range(settings.n_steps_in_agnn)]
+        steps = [self.step_type(n_relations, dims, each_step) for _ in range(settings.n_steps_in_agnn)]
         self.steps: Sequence[Step] = nn.ModuleList(steps)  # type: ignore[assignment]  # it knows modules alone
         self.profile_state = _random(features, dims, scale=0.05) if settings.profiles == "on" else None
         self.read_state = _random(dims, hidden, scale=1 / math.sqrt(dims))
@@ -82,46 +95,48 @@ class StrongNetwork(Model):
         self.visited = nn.Parameter(torch.full((n_relations,), 3.0))  # how much likelier a visited entity is
         self.is_head = nn.Parameter(torch.zeros(n_relations))
 
-    def turned_relations(self, query: Tensor) -> Tensor | None:
-        """What each relation is to each query, one query after another; None if it is the same to all of them."""
+    def asked(self, relations: np.ndarray, inverse: np.ndarray) -> Asked:
+        """What the tables say of some relations asked."""
+        rows = torch.from_numpy(relations.astype(np.int64)).to(self.queries.device)
+        itself = relations_asked(relations, inverse).to(rows.device)
+        query = self.queries[rows]
+        return Asked(
+            query=query,
+            itself=itself,
+            relations=self.turned_relations(query),
+            prior=self.prior_rows(query, itself, self.n_relations),
+            begin=self.profile_state,
+            read=self.read_profile,
+            visited=self.visited[rows],
+            is_head=self.is_head[rows],
+        )
+
+    def turned_relations(self, query: Tensor) -> Tensor:
+        """What each relation is: to each query, one query after another, or once, if it is the same to all of them."""
         if self.turned is None:
-            return None
+            return self.relations
         return (self.relations + (query @ self.turned).view(-1, *self.relations.shape)).flatten(0, 1)
 
-    def relation_vectors(
-        self,
-        step: Step,
-        query: Tensor,
-        turned: Tensor | None,
-        asked: Tensor,
-        of_query: Tensor,
-        relation: Tensor,
-    ) -> Tensor:
-        """What some relations add to a message, each for one of the queries: rows x MessageColumns.of_relation."""
-        # index_select and not [...]: its gradient is a sum of rows, without sorting them first.
-        vectors = step.relation.index_select(0, relation)
+    def relation_vectors(self, step: Step, asked: Asked, of_asked: Tensor, relation: Tensor) -> Tensor:
+        """What some relations add to a message, each for one of those asked: rows x MessageColumns.of_relation."""
+        vectors = with_rows(step.relation, asked.n_relations + 1).index_select(0, relation)
         if self.settings.relation_vectors == "plain":
             return vectors
-        pair = of_query * (self.n_relations + 1) + relation
-        own = self.relations.index_select(0, relation) if turned is None else turned.index_select(0, pair)
-        from_query = (query @ step.query_in).index_select(0, of_query)
+        own = asked.relation_rows(of_asked, relation)
+        from_query = (asked.query @ step.query_in).index_select(0, of_asked)
         hidden = torch.relu(own @ step.relation_in + from_query)
-        is_asked = (asked[of_query] == relation[:, None]).to(vectors.dtype)  # rows x 2
+        is_asked = (asked.itself[of_asked] == relation[:, None]).to(vectors.dtype)  # rows x 2
         vectors = vectors + hidden @ step.relation_out + is_asked @ step.asked
         if step.turned is None:
             return vectors
-        return vectors + (query @ step.turned).view(-1, vectors.shape[1]).index_select(0, pair)
+        pair = of_asked * (asked.n_relations + 1) + relation
+        return vectors + (asked.query @ step.turned).view(-1, vectors.shape[1]).index_select(0, pair)
 
-    def prior_rows(self, query: Tensor, asked: Tensor) -> Tensor:
+    def prior_rows(self, query: Tensor, itself: Tensor, n_relations: int) -> Tensor:
         """What each feature of a profile adds to the logit of an entity, for each query: queries x features."""
-        rows = query @ self.prior.t()
-        row, which = (asked >= 0).nonzero(as_tuple=True)
+        rows = query @ with_rows(self.prior, n_features(n_relations)).t()
+        row, which = (itself >= 0).nonzero(as_tuple=True)
         for part in range(2):  # whether it has it, and how often
-            place = row * rows.shape[1] + part * self.n_relations + asked[row, which]
+            place = row * rows.shape[1] + part * n_relations + itself[row, which]
             rows = rows.flatten().index_add(0, place, self.prior_asked[2 * which + part]).view_as(rows)
         return rows
-
-
-def relations_asked(relations: np.ndarray, inverse: np.ndarray) -> Tensor:
-    """The relation of each query and its inverse, -1 where it has none: queries x 2."""
-    return torch.from_numpy(np.stack([relations, inverse[relations]], 1).astype(np.int64))

@@ -7,10 +7,12 @@ entities costs no more than one over the profiles.
 from dataclasses import dataclass
 
 import numpy as np
+from torch import Tensor
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.kernels import Ints, kernel
-from dpmpn.ops.layers import SparseRows
+from dpmpn.ops.expand import number_used
+from dpmpn.ops.layers import SparseRows, sparse_product
 
 DEGREE_SCALE = 3.0  # brings log(1 + degree) to the size of the other features
 
@@ -25,6 +27,20 @@ class Profiles:
 
     def __len__(self) -> int:
         return len(self.sizes)
+
+    def rows(
+        self, table: Tensor, entities: np.ndarray, of_asked: np.ndarray, n_asked: int
+    ) -> tuple[Tensor, np.ndarray]:
+        """What a table of features makes of entities' profiles, and the row of each entity.
+
+        A row is made once for each different profile, and for each relation asked, where the table differs by them.
+        """
+        profile, n_features = self.of_entity[entities], self.features.n_columns
+        if len(table) > n_features:
+            profile = profile + of_asked * len(self)
+        used, row = number_used(profile, n_asked * len(self))
+        of_table, own = np.divmod(used, len(self))
+        return sparse_product(self.features.at(own, of_table * n_features, len(table)), table), row
 
 
 class GraphProfiles:

@@ -3,6 +3,8 @@
 Runs on any device. The fast path must equal it in values and gradients; docs/stronger.md explains it.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -14,7 +16,8 @@ from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.learning import Targets
 from dpmpn.engine.reference import ReferenceScan, ReferenceSteps, rows_of
 from dpmpn.engine.settings import Horizon
-from dpmpn.models.strong.network import DIGITS, Step, StrongNetwork, relations_asked
+from dpmpn.models.strong.asked import Asked
+from dpmpn.models.strong.network import DIGITS, Step, StrongNetwork
 from dpmpn.models.strong.profiles import DEGREE_SCALE
 from dpmpn.ops.gate import LEAST_FLOW, MessageColumns, gate, gated
 
@@ -25,23 +28,29 @@ class StrongReference(ReferenceSteps):
     """The steps of a batch of queries, and the read-out."""
 
     def __init__(
-        self, network: StrongNetwork, graph: KnowledgeGraph, batch: QueryBatch, horizon: Horizon
+        self,
+        network: StrongNetwork,
+        graph: KnowledgeGraph,
+        batch: QueryBatch,
+        horizon: Horizon,
+        ask: Callable[[np.ndarray], Asked],
     ) -> None:
         super().__init__(graph, batch, horizon, network.entities.device)
         self.network, self.n_steps = network, len(network.steps)
-        self.query = network.queries[self.relations]  # queries x dims: z_q
-        self.turned = network.turned_relations(self.query)
-        self.asked = relations_asked(batch.relations, graph.inverse).to(self.device)  # queries x 2
+        self.asked = ask(batch.relations)  # each query by itself
+        self.query = self.asked.query  # queries x dims: z_q
         profiles_on = network.settings.profiles != "off"
         self.profile = profile_features(graph, batch.removed, profiles_on).to(
             self.query
         )  # entities x features
-        self.prior = network.prior_rows(self.query, self.asked) @ self.profile.t()  # queries x entities
-        self.begin = self.query.new_zeros(self.n_entities, self.query.shape[1])  # entities x dims
-        if network.profile_state is not None:
-            self.begin = self.profile @ network.profile_state
+        self.prior = self.asked.prior @ self.profile.t()  # queries x entities
+        begin = self.query.new_zeros(1, self.n_entities, self.query.shape[1])
+        if self.asked.begin is not None:
+            begin = self.profile @ self.asked.of_each(self.asked.begin)
+        # queries * entities x dims: the state that each entity begins with
+        self.begin = begin.expand(len(batch), -1, -1).flatten(0, 1)
         # Of each visited node:
-        self.states = self.query + self.begin[self.heads]  # visited x dims
+        self.states = self.query + self.begin[self.visited]  # visited x dims
         self.attention = self.query.new_ones(len(batch))  # visited
         self._senders = torch.arange(len(batch), device=self.device)  # indices of those attended from
 
@@ -80,7 +89,7 @@ class StrongReference(ReferenceSteps):
         """
         network, query = self.network, scan.from_query[scan.sender]
         relation = network.relation_vectors(
-            step, self.query, self.turned, self.asked, query, scan.relation
+            step, self.asked, query, scan.relation
         )  # edges x MessageColumns.of_relation: v, u, k and f
         sent = (self.states[self._senders] @ step.send)[scan.sender]  # edges x MessageColumns.of_sender
         flow, at = self.attention[self._senders][scan.sender], MessageColumns(self.query.shape[1])
@@ -105,16 +114,16 @@ class StrongReference(ReferenceSteps):
         queries x entities.
         """
         network, query, node = self.network, self.visited // self.n_entities, self.visited % self.n_entities
+        read = (self.profile @ self.asked.of_each(self.asked.read)).expand(len(self.heads), -1, -1)
         hidden = torch.relu(
             self.states @ network.read_state
             + self.query[query] @ network.read_query
             + network.read_bias
-            + self.profile[node] @ network.read_profile
+            + read[query, node]
         )
         weight = self.query[query] @ network.read_weight_query + network.read_weight
-        relation = self.relations[query]
         is_head = node == self.heads[query]
-        more = network.visited[relation] + network.is_head[relation] * is_head
+        more = self.asked.visited[query] + self.asked.is_head[query] * is_head
         own = self.prior.reshape(-1)[self.visited] + (hidden * weight).sum(1) + more
         return self.prior.reshape(-1).index_copy(0, self.visited, own).view_as(self.prior)
 
@@ -136,7 +145,7 @@ class StrongReference(ReferenceSteps):
         """Nodes join the visited ones, with the states that their profiles begin with and no attention."""
         merged = torch.unique(torch.cat([self.visited, nodes]))
         at, _ = rows_of(merged, self.visited)
-        self.states = self.begin[merged % self.n_entities].index_copy(0, at, self.states)
+        self.states = self.begin[merged].index_copy(0, at, self.states)
         self.attention = self.attention.new_zeros(len(merged)).index_copy(0, at, self.attention)
         self.visited = merged
 
