@@ -65,6 +65,7 @@ def test_its_settings_are_its_own() -> None:
     ):
         Config().replace(sharpness=3)
     with pytest.raises(
-        dpmpn.ConfigError, match="'gates' is a setting of the model 'strong', and this is 'walk'"
+        dpmpn.ConfigError,
+        match="'gates' is a setting of the model 'strong' and 'any-graph', and this is 'walk'",
     ):
         Config().replace(model="walk", gates="off")

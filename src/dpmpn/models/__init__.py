@@ -7,6 +7,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.memory import memory_budget
 from dpmpn.engine.settings import EngineConfig, ModelSettings
 from dpmpn.errors import ConfigError
+from dpmpn.models.any_graph.settings import AnyGraphSettings
 from dpmpn.models.paper.settings import PaperSettings
 from dpmpn.models.strong.settings import StrongSettings
 from dpmpn.wording import memory
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 MODELS: dict[str, type[ModelSettings]] = {
     "paper": PaperSettings,
     "strong": StrongSettings,
+    "any-graph": AnyGraphSettings,
 }
 """Adding a model is adding its folder, and a line here."""
 _BYTES_TO_TRAIN = 4 * 4  # of each value: itself, two moments and a gradient
@@ -37,7 +39,7 @@ def build_model(n_entities: int, n_relations: int, settings: ModelSettings, seed
 
 def initial_model(graph: KnowledgeGraph, config: EngineConfig) -> "Model":
     """A model with its initial values, on the device it is trained on."""
-    _check_memory(graph, config.model)
+    check_memory(graph, config.model)
     model = build_model(graph.n_entities, graph.n_relations, config.model, config.run.seed)
     return on_device(model, config.run.device)
 
@@ -51,7 +53,8 @@ def on_device(model: "Model", device: str) -> "Model":
         raise ConfigError(f"device '{device}' cannot be used here ({reason}); use --device cpu") from error
 
 
-def _check_memory(graph: KnowledgeGraph, settings: ModelSettings) -> None:
+def check_memory(graph: KnowledgeGraph, settings: ModelSettings) -> None:
+    """Refuse to train a model whose parameters this machine cannot hold."""
     needed, machine = _BYTES_TO_TRAIN * settings.least_values(graph), 2 * memory_budget(0)
     if needed > machine:
         sizes, advice = settings.size_on(graph)
