@@ -1,0 +1,126 @@
+"""`dpmpn pretrain`: trains one set of weights on many graphs, for graphs that it has never seen."""
+
+import math
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpmpn.cli.numbers import number
+from dpmpn.cli.output import JsonTarget, Meter, Output
+from dpmpn.cli.settings import with_options
+from dpmpn.cli.signals import stoppable
+from dpmpn.pretrain.settings import PretrainingSettings, all_options, chosen, default_config
+from dpmpn.wording import counted, duration, listed
+
+if TYPE_CHECKING:
+    from dpmpn.pretrain.graphs import NamedGraph
+    from dpmpn.pretrain.trainer import PretrainingResult, Progress
+
+
+@with_options(all_options())
+def command(
+    graphs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="GRAPH...",
+            help="graphs to train on: names of `dpmpn datasets`, folders, or files of facts; only training facts count",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="folder for the weights")],
+    validate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--validate",
+            metavar="GRAPH",
+            help="a graph to measure on, which is not trained on; give it once for each graph",
+        ),
+    ] = None,
+    max_minutes: Annotated[
+        float | None, number(float, "--max-minutes", "end after so many minutes", above=0)
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="go on in FOLDER, with the same graphs and settings")
+    ] = False,
+    json: JsonTarget = None,
+    *,
+    settings: dict[str, str],
+) -> None:
+    """Train one set of weights on many graphs, to be asked on any graph.
+
+    The model learns to answer from how relations occur together, so the weights know no entity and no relation, and
+    graphs of many kinds teach more than much of one kind. Again and again some facts of a graph are hidden, from
+    everything that is counted as well, and asked for: as on a new graph, whose facts are never complete.
+
+    FOLDER then has weights.safetensors, weights.json (graphs, settings, figures) and MODEL_CARD.md, for the first time
+    after --validate-every questions, and can be named wherever `any-graph` can. A pre-training that was ended, in
+    whatever way, goes on with the same command and --resume, and comes to the same weights as an unbroken one.
+
+    Example: dpmpn pretrain WN18RR NELL-995 my-facts.csv --validate UMLS --out weights
+    """
+    output = Output(json)
+    from dpmpn.pretrain.folder import adopt, begun_with, create
+    from dpmpn.pretrain.graphs import read_graphs
+
+    begun = begun_with(out) if resume else (default_config(), PretrainingSettings())
+    config, drawn = chosen(settings, *begun)
+    training, validation = read_graphs(graphs, validate or [])
+    (adopt if resume else create)(out, training, validation, config, drawn)
+    _introduce(output, training, validation)
+    output.say(f"pre-training on {drawn.questions:,} questions in {out}; Ctrl-C saves and ends")
+
+    from dpmpn.pretrain.trainer import pretrain
+
+    with stoppable() as stop, Meter(output, "asked") as meter:
+        result = pretrain(
+            out,
+            training,
+            validation,
+            config,
+            drawn,
+            max_minutes=max_minutes,
+            progress=lambda progress: _show(output, meter, progress),
+            stop=stop,
+        )
+    report: dict[str, Any] = {"folder": str(out), **asdict(result)}
+    if result.stopped_because == "interrupted":
+        output.say(f"Interrupted after {result.position:,} of {result.total:,} questions; all is saved.")
+        output.say("Go on with the same command and --resume.")
+        output.result(report, lambda: None)
+        raise typer.Exit(stop.exit_code)
+    output.result(report, lambda: _conclude(output, result, out))
+
+
+def _introduce(output: Output, training: list["NamedGraph"], validation: list["NamedGraph"]) -> None:
+    for what, graphs in (("train on", training), ("validate on", validation)):
+        for graph in graphs:
+            sizes = listed(
+                [
+                    counted(len(graph.facts.triples), "fact"),
+                    counted(graph.facts.n_entities, "entity", "entities"),
+                    counted(graph.facts.n_relations, "relation"),
+                ]
+            )
+            output.say(f"{what} {graph.name}: {sizes}")
+
+
+def _show(output: Output, meter: Meter, progress: "Progress") -> None:
+    loss = "-" if math.isnan(progress.loss) else f"{progress.loss:.3f}"
+    speed = f"loss {loss}, {progress.queries_per_s:.0f} questions/s"
+    if progress.message:
+        output.say(f"{progress.position:,} questions: {speed}, {progress.message}")
+    else:
+        meter.show(progress.position, progress.total, f"{speed}, ETA {duration(progress.eta_seconds)}")
+
+
+def _conclude(output: Output, result: "PretrainingResult", out: Path) -> None:
+    why = ", ended by --max-minutes" if result.stopped_because == "max_minutes" else ""
+    output.say(f"Trained on {result.position:,} questions in {duration(result.seconds)}{why}.")
+    if result.validation and result.validation["graphs"]:
+        mean = result.validation["mean"]
+        output.say(
+            f"On graphs it was not trained on: mean MRR {mean['mrr']:.4f}, hits at 10 {mean['hits_at_10']:.4f}."
+        )
+    output.say(f"Ask with: dpmpn predict {shlex.quote(str(out))} --on FACTS HEAD RELATION")
