@@ -20,6 +20,7 @@ from dpmpn.train.checkpoint import (
     has_checkpoint,
     load_checkpoint,
     load_network,
+    loop_state,
     save_best,
     save_checkpoint,
 )
@@ -64,7 +65,7 @@ def saved(tmp_path, config):
 
 def refusal(folder, config, **changes):
     with pytest.raises(RunError) as caught:
-        load_checkpoint(folder, *make(config.replace(**changes), 2))
+        load_checkpoint(folder, *make(config.replace(**changes), 2), loop_state)
     assert str(folder) in str(caught.value)
     return str(caught.value)
 
@@ -77,7 +78,7 @@ def test_everything_comes_back_and_goes_on_the_same(tmp_path, config, adam):
     save_checkpoint(tmp_path, network, optimiser, STATE)
     assert has_checkpoint(tmp_path)
     other_network, other_optimiser = make(config, 2, adam)
-    assert load_checkpoint(tmp_path, other_network, other_optimiser) == STATE
+    assert load_checkpoint(tmp_path, other_network, other_optimiser, loop_state) == STATE
     assert equal(network, other_network)
     for state in (network, optimiser), (other_network, other_optimiser):
         step(*state, seed=5)
@@ -121,7 +122,7 @@ def test_changed_cut_or_missing_tensors_are_refused(saved, config):
 def test_tensors_that_do_not_fit_are_refused(saved, config):
     assert "'network.entities' is F32 (6, 8) instead of F32 (6, 16)" in refusal(saved, config, n_dims=16)
     with pytest.raises(RunError, match="last_step"):
-        load_checkpoint(saved, *make(config, 1, "rows"))
+        load_checkpoint(saved, *make(config, 1, "rows"), loop_state)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_a_position_that_comes_twice_does_not_overwrite_what_a_manifest_names(sa
         patched.setattr("dpmpn.train.checkpoint.write_json", killed)
         with pytest.raises(KeyboardInterrupt):
             save_checkpoint(saved, network, optimiser, STATE)
-    assert load_checkpoint(saved, *make(config, 2)) == STATE
+    assert load_checkpoint(saved, *make(config, 2), loop_state) == STATE
     for _ in range(3):
         save_checkpoint(saved, network, optimiser, STATE)
         loaded, _ = make(config, 2)

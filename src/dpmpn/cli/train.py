@@ -11,14 +11,16 @@ from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output
 from dpmpn.cli.settings import DatasetName, PresetName, chosen_settings, with_settings
 from dpmpn.cli.signals import stoppable
-from dpmpn.config import Config, with_overrides
+from dpmpn.config import Config, check_overrides, with_overrides
 from dpmpn.data.dataset import Dataset, name_of_folder
 from dpmpn.data.importer import load_dataset
 from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, RunError
+from dpmpn.models.any_graph.settings import AnyGraphSettings
 from dpmpn.wording import duration, plural
 
 if TYPE_CHECKING:
+    from dpmpn.train.pretrained import Pretrained
     from dpmpn.train.run_folder import RunFolder
     from dpmpn.train.trainer import TrainingResult
 
@@ -28,6 +30,15 @@ def command(
     dataset: DatasetName,
     out: Annotated[Path, typer.Option("--out", metavar="RUN_DIR", help="folder of the run")],
     preset: PresetName = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="any-graph|FOLDER",
+            help="begin from the model for any graph that comes with the package, or from one that `dpmpn pretrain` "
+            "made, instead of from random numbers",
+        ),
+    ] = None,
     max_queries: Annotated[
         int | None, number(int, "--max-queries", "end after so many queries", at_least=1, at_most=10**12)
     ] = None,
@@ -45,10 +56,11 @@ def command(
     statistics; each can be changed by its option. The defaults shown below are those without any of these.
     """
     output = Output(json)
+    _check_start(start, preset, resume, settings)
     run, data, config = (
         _resumed(output, out, dataset, preset, settings)
         if resume
-        else _new(output, out, dataset, preset, settings)
+        else _new(output, out, dataset, preset, start, settings)
     )
     _introduce(output, data, config, out)
 
@@ -74,18 +86,39 @@ def command(
     output.result(report, lambda: _conclude(output, result, data, out))
 
 
+def _check_start(start: str | None, preset: str | None, resume: bool, settings: dict[str, str]) -> None:
+    """Refuse what cannot go with a model to begin from."""
+    if start is None:
+        return
+    if resume:
+        raise ConfigError("--from cannot go with --resume: the run has begun already; leave it out")
+    if preset is not None:
+        raise ConfigError("--preset cannot go with --from, whose model has its sizes; leave out one of them")
+    if check_overrides(settings) not in (None, AnyGraphSettings.name):
+        raise ConfigError(
+            f"--model {settings['model']} cannot go with --from, which has a model; leave out one of them"
+        )
+
+
 def _new(
-    output: Output, out: Path, name: str, preset: str | None, settings: dict[str, str]
+    output: Output, out: Path, name: str, preset: str | None, start: str | None, settings: dict[str, str]
 ) -> tuple["RunFolder", Dataset, Config]:
     """A new run, after everything that can be wrong with the request was checked."""
-    dataset, config, reasons = chosen_settings(name, preset, settings)
+    pretrained: Pretrained | None = None
+    if start is None:
+        dataset, config, reasons = chosen_settings(name, preset, settings)
+    else:
+        from dpmpn.train.tuning import start_named, tuned_config
+
+        pretrained, dataset = start_named(start), load_dataset(name)
+        config, reasons = tuned_config(dataset, pretrained, settings)
     output.say("settings: " + (reasons[0] if len(reasons) == 1 else "derived from the graph"))
     for reason in reasons[1:] and reasons:
         output.say(f"  {reason}")
 
     from dpmpn.train.run_folder import RunFolder
 
-    return RunFolder.create(out, dataset, config), dataset, config
+    return RunFolder.create(out, dataset, config, pretrained), dataset, config
 
 
 def _resumed(

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpmpn.config import Config
 from dpmpn.data.graph import KnowledgeGraph, sorted_unique
-from dpmpn.engine.batch import QueryBatch, removed_edges, sample_ignn_edges
+from dpmpn.engine.batch import NO_EDGES, QueryBatch, SampledEdges, removed_edges, sample_ignn_edges
 from dpmpn.engine.learning import Targets
 from dpmpn.errors import DataError
 from dpmpn.evaluate.known import KnownAnswers
@@ -32,8 +32,8 @@ class TrainingQueries:
         )
         self._question: np.ndarray | None = None
         if config.training.joint_targets > 1:
-            triples, self._question = _by_question(graph, triples)
-            self._offsets = _cut(self._question, config.training.joint_targets)  # queries + 1
+            triples, self._question = by_question(graph, triples)
+            self._offsets = cut(self._question, config.training.joint_targets)  # queries + 1
         else:
             self._offsets = np.arange(len(triples) + 1)
         self.triples = triples
@@ -53,26 +53,17 @@ class TrainingQueries:
         if epoch != self._epoch:
             self._begin(epoch)
         chosen = self._order[start : start + count]
-        first, sizes = self._offsets[chosen], self._offsets[chosen + 1] - self._offsets[chosen]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])  # queries + 1
-        places = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], sizes)
+        offsets, places = pieces(self._offsets, chosen)
         triples = self.triples[places if self._question is None else self._rows[places]]
-        questions = triples[offsets[:-1]]
-        heads, relations = questions[:, 0].astype(np.int32), questions[:, 1].astype(np.int64)
-        known_offsets, known = self.known.lookup(heads, relations)
-        targets = Targets(offsets, triples[:, 2].astype(np.int64), known_offsets, known.astype(np.int64))
-        return self._batch(heads, relations, triples, position), targets
+        return self._batch(triples, offsets, position), targets_of(triples, offsets, self.known)
 
-    def _batch(
-        self, heads: np.ndarray, relations: np.ndarray, triples: np.ndarray, position: int
-    ) -> QueryBatch:
+    def _batch(self, triples: np.ndarray, offsets: np.ndarray, position: int) -> QueryBatch:
         removed = removed_edges(self.graph, triples, self.config.training.leak_removal)
         if self.config.training.fact_dropout:
             removed = np.union1d(removed, self._dropped(position))
         key = np.uint64(combine(np.uint64(self.config.run.seed), position))
         edges = sample_ignn_edges(self.graph, removed, *self.config.model.ignn_draws, combine(key, 0))
-        keys = np.array([combine(key, 1 + i) for i in range(len(heads))], np.uint64)
-        return QueryBatch(heads, relations, keys, removed, edges)
+        return query_batch(triples, offsets, key, removed, edges)
 
     @cached_property
     def _facts(self) -> np.ndarray:
@@ -101,22 +92,55 @@ class TrainingQueries:
         """Draw the order of an epoch."""
         draw = np.random.default_rng([self.config.run.seed, epoch])
         if self._question is not None:
-            # Shuffled as a whole, then brought back to their questions: only the order within each is left random.
-            mixed = draw.permutation(len(self.triples))
-            self._rows = mixed[np.argsort(self._question[mixed], kind="stable")]
+            self._rows = mixed_within(self._question, draw)
         self._order = draw.permutation(len(self))
         self._epoch = epoch
 
 
-def _by_question(graph: KnowledgeGraph, triples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def by_question(graph: KnowledgeGraph, triples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The triples (n x 3), each once, sorted by question and tail, and the number of each one's question, ascending."""
     heads, relations, tails = sorted_unique(triples, graph.n_entities, graph.n_relations)
     is_new = (heads[1:] != heads[:-1]) | (relations[1:] != relations[:-1])
     return np.stack([heads, relations, tails], 1).astype(triples.dtype), np.append(0, np.cumsum(is_new))
 
 
-def _cut(question: np.ndarray, size: int) -> np.ndarray:
+def mixed_within(question: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    """Rows of triples whose questions ascend, in a random order within each question."""
+    mixed = draw.permutation(len(question))
+    return mixed[np.argsort(question[mixed], kind="stable")]
+
+
+def cut(question: np.ndarray, size: int) -> np.ndarray:
     """Offsets of the pieces that each question's triples are cut into, of at most `size` triples."""
     place = np.arange(len(question))
     first = np.searchsorted(question, question)  # of the question
     return np.append(np.flatnonzero((place - first) % size == 0), len(question))
+
+
+def pieces(offsets: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Some of the pieces side by side: their own offsets, and the rows they are made of."""
+    first, sizes = offsets[chosen], offsets[chosen + 1] - offsets[chosen]
+    own = np.concatenate([[0], np.cumsum(sizes)])  # chosen + 1
+    return own, np.arange(own[-1]) + np.repeat(first - own[:-1], sizes)
+
+
+def query_batch(
+    triples: np.ndarray,
+    offsets: np.ndarray,
+    key: np.uint64,
+    removed: np.ndarray = NO_EDGES,
+    edges: tuple[SampledEdges, ...] = (),
+) -> QueryBatch:
+    """The queries of the pieces that triples are cut into, sampled by a key."""
+    questions = triples[offsets[:-1]]
+    keys = np.array([combine(key, 1 + i) for i in range(len(questions))], np.uint64)
+    return QueryBatch(
+        questions[:, 0].astype(np.int32), questions[:, 1].astype(np.int64), keys, removed, edges
+    )
+
+
+def targets_of(triples: np.ndarray, offsets: np.ndarray, known: KnownAnswers) -> Targets:
+    """What those queries are to learn: the tails of each piece, beside all that is known."""
+    questions = triples[offsets[:-1]]
+    known_offsets, others = known.lookup(questions[:, 0], questions[:, 1])
+    return Targets(offsets, triples[:, 2].astype(np.int64), known_offsets, others.astype(np.int64))

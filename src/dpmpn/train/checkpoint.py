@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -65,17 +65,29 @@ class LoopState:
     window: LossWindow = field(default_factory=LossWindow)
 
 
-def save_checkpoint(folder: Path, network: nn.Module, optimiser: Adam, state: LoopState) -> None:
+class _Positioned(Protocol):
+    """The state of a loop: a dataclass of plain values."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    position: int
+
+
+_State = TypeVar("_State", bound=_Positioned)
+
+
+def save_checkpoint(folder: Path, network: nn.Module, optimiser: Adam, state: _Positioned) -> None:
     """Save everything needed to go on."""
     tensors = named_tensors(network) | _named(_OPTIMISER, optimiser.state())
     _save(folder, LAST, state.position, tensors, asdict(state))
 
 
-def load_checkpoint(folder: Path, network: nn.Module, optimiser: Adam) -> LoopState:
-    """Put network and optimiser back where the last checkpoint left them; its loop state."""
+def load_checkpoint(
+    folder: Path, network: nn.Module, optimiser: Adam, read: Callable[[Path, dict[str, Any]], _State]
+) -> _State:
+    """Put network and optimiser back where the last checkpoint left them; its loop state, which `read` checks."""
     expected = named_tensors(network) | _named(_OPTIMISER, optimiser.state())
     manifest, tensors = _load(folder, LAST, expected)
-    state = _loop_state(_manifest_path(folder, LAST), manifest)
+    state = read(_manifest_path(folder, LAST), manifest)
     moments = _unnamed(_OPTIMISER, tensors)
     if (wrong := impossible(moments, state.position)) is not None:
         raise RunError(f"{folder / manifest['file']}: {wrong}; {_advice(LAST)}")
@@ -219,7 +231,7 @@ def _read_manifest(folder: Path, kind: str) -> dict[str, Any]:
     name = manifest.get("file")
     if not isinstance(name, str) or not re.fullmatch(rf"{kind}-[0-9]{{12,20}}b?\.safetensors", name):
         raise RunError(f"{path} does not name its file; {_advice(kind)}")
-    _check_values(path, manifest, {"position": _is_count})
+    check_values(path, manifest, {"position": is_count})
     return manifest
 
 
@@ -264,40 +276,43 @@ def _load_network(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     network.load_state_dict(_unnamed(_NETWORK, tensors))
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
+    """Whether a value counts something."""
     return type(value) is int and 0 <= value < 2**62
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number."""
     return type(value) in (int, float) and abs(value) < 1e300 and math.isfinite(value)
 
 
 _STATE: dict[str, Callable[[Any], bool]] = {
-    "position": _is_count,
-    "elapsed_seconds": lambda value: _is_number(value) and value >= 0,
-    "cpu_seconds": lambda value: _is_number(value) and value >= 0,
+    "position": is_count,
+    "elapsed_seconds": lambda value: is_number(value) and value >= 0,
+    "cpu_seconds": lambda value: is_number(value) and value >= 0,
     "best": lambda value: value is None or isinstance(value, dict),
-    "validations_without_improvement": _is_count,
-    "validated_position": lambda value: value is None or _is_count(value),
+    "validations_without_improvement": is_count,
+    "validated_position": lambda value: value is None or is_count(value),
     "validation_due": lambda value: type(value) is bool,
-    "lines": _is_count,
+    "lines": is_count,
     "window": lambda value: isinstance(value, dict),
 }
 _WINDOW = {
-    "queries": _is_count,
-    "loss": _is_number,
-    "reached": _is_count,
-    "seconds": _is_number,
-    "targets": _is_count,
+    "queries": is_count,
+    "loss": is_number,
+    "reached": is_count,
+    "seconds": is_number,
+    "targets": is_count,
 }
 _BEST = {
-    "position": _is_count,
-    "mrr": lambda value: _is_number(value) and 0 <= value <= 1,
+    "position": is_count,
+    "mrr": lambda value: is_number(value) and 0 <= value <= 1,
     "summary": lambda value: isinstance(value, dict),
 }
 
 
-def _check_values(path: Path, values: Mapping[str, Any], checks: Mapping[str, Callable[[Any], bool]]) -> None:
+def check_values(path: Path, values: Mapping[str, Any], checks: Mapping[str, Callable[[Any], bool]]) -> None:
+    """Refuse values of a manifest that are missing, or that no training writes."""
     for key, is_right in checks.items():
         if key not in values:
             raise RunError(f"{path} lacks '{key}'; {_advice(LAST)}")
@@ -307,20 +322,26 @@ def _check_values(path: Path, values: Mapping[str, Any], checks: Mapping[str, Ca
             )
 
 
-def _loop_state(path: Path, manifest: dict[str, Any]) -> LoopState:
-    _check_values(path, manifest, _STATE)
+def loop_state(path: Path, manifest: dict[str, Any]) -> LoopState:
+    """The state of a training, from the manifest of its checkpoint."""
+    check_values(path, manifest, _STATE)
     values = {key: manifest[key] for key in _STATE}
-    if "queries" in values["window"]:  # a checkpoint that does not count targets had one for each query
-        values["window"] = {"targets": values["window"]["queries"], **values["window"]}
-    _check_values(path, values["window"], _WINDOW)
-    values["window"] = LossWindow(**{key: values["window"][key] for key in _WINDOW})
+    values["window"] = loss_window(path, values["window"])
     if values["best"] is not None:
         values["best"] = _validation(path, values["best"])
     return LoopState(**values)
 
 
+def loss_window(path: Path, values: dict[str, Any]) -> LossWindow:
+    """The sums over batches that a manifest holds."""
+    if "queries" in values:  # a checkpoint that does not count targets had one for each query
+        values = {"targets": values["queries"], **values}
+    check_values(path, values, _WINDOW)
+    return LossWindow(**{key: values[key] for key in _WINDOW})
+
+
 def _validation(path: Path, values: Any) -> Validation:
     if not isinstance(values, dict):
         raise RunError(f"{path}: a validation is {values!r:.60}, which no training writes; {_advice(LAST)}")
-    _check_values(path, values, _BEST)
+    check_values(path, values, _BEST)
     return Validation(**{key: values[key] for key in _BEST})

@@ -2,7 +2,8 @@
 
 config.json      the resolved configuration; a folder that has it is a run
 dataset.json     with graph/ and triples/: the dataset (see `data.dataset`)
-versions.json    what wrote the run
+versions.json    what wrote the run, and what it began from
+start/           the model for any graph that training begins from, where it does (see `train.pretrained`)
 metrics.jsonl    one line per stretch of training and per validation
 checkpoint.json  the last checkpoint, with its checkpoint-*.safetensors
 best.json        the best model, with its best-*.safetensors
@@ -22,6 +23,7 @@ from dpmpn.errors import ConfigError, DataError, RunError
 from dpmpn.files import (
     append,
     new_file,
+    new_folder,
     open_file,
     read_json,
     sha256_of,
@@ -34,8 +36,9 @@ from dpmpn.files.held import is_own
 from dpmpn.models import build_model
 from dpmpn.provenance import versions
 from dpmpn.train.checkpoint import check_size, has_checkpoint, load_network
+from dpmpn.train.pretrained import Pretrained, load_pretrained, write_pretrained
 
-CONFIG, VERSIONS, METRICS = "config.json", "versions.json", "metrics.jsonl"
+CONFIG, VERSIONS, METRICS, START = "config.json", "versions.json", "metrics.jsonl", "start"
 _COPY_AGAIN = "copy the run folder again, or train anew with another --out"
 
 
@@ -46,14 +49,19 @@ class RunFolder:
         self.path = Path(path)
 
     @classmethod
-    def create(cls, path: str | Path, dataset: Dataset, config: Config) -> "RunFolder":
-        """Make the folder of a new run; refuse one that holds a run or anything else."""
+    def create(
+        cls, path: str | Path, dataset: Dataset, config: Config, start: Pretrained | None = None
+    ) -> "RunFolder":
+        """Make the folder of a new run, and keep in it what it begins from; refuse one that holds anything."""
         run = cls(path)
         if run.exists():
             raise RunError(f"{run.path} already holds a run; go on with --resume or choose another --out")
         with whole_folder(run.path) as folder:
             write_dataset(dataset, folder)
-            write_json(folder / VERSIONS, versions())
+            began = {} if start is None else {"start": start.name, "start_sha256": start.sha256}
+            write_json(folder / VERSIONS, versions() | began)
+            if start is not None:
+                write_pretrained(new_folder(folder / START), start.model, start.config, start.card)
             write_json(folder / CONFIG, to_dict(config))
             with new_file(folder / METRICS):
                 pass  # no lines yet
@@ -102,6 +110,13 @@ class RunFolder:
             return open_dataset(self.path)
         except DataError as error:
             raise RunError(f"the run's data is broken: {error}") from error
+
+    def start(self) -> Pretrained | None:
+        """The model for any graph that training begins from; None where it begins from random numbers."""
+        versions = self.path / VERSIONS
+        if not versions.exists() or START not in read_json(versions, _COPY_AGAIN):
+            return None
+        return load_pretrained(self.path / START)
 
     def has_weights(self) -> bool:
         """Whether a checkpoint was written."""

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dpmpn.config import Config
@@ -31,6 +32,7 @@ from dpmpn.train.checkpoint import (
     check_size,
     has_checkpoint,
     load_checkpoint,
+    loop_state,
     save_best,
     save_checkpoint,
 )
@@ -39,6 +41,7 @@ from dpmpn.train.optimiser import OPTIMISERS, learning_rate_factor
 from dpmpn.train.resuming import adopt, check_beginning, check_data
 from dpmpn.train.run_folder import RunFolder, append_line, rewind_lines, sync_lines
 from dpmpn.train.tensors import not_finite
+from dpmpn.train.tuning import first_model
 from dpmpn.train.validation import Validator, training_queries
 
 BATCHES_PER_LINE = 10
@@ -89,7 +92,7 @@ def train(
 
     `engine` computes the gradients of batches and the answers of validations.
     """
-    with _advising(run), holding(run.path):
+    with advising(run.path), holding(run.path):
         check_beginning(run, resume)
         if resume:
             check_data(run, dataset)
@@ -105,8 +108,8 @@ def train(
 
 
 @contextmanager
-def _advising(run: RunFolder) -> Iterator[None]:
-    """Say how to go on after a file of the run could not be written."""
+def advising(folder: Path) -> Iterator[None]:
+    """Say how to go on after a file of a training's folder could not be written."""
     try:
         yield
     except RunError as error:
@@ -116,7 +119,7 @@ def _advising(run: RunFolder) -> Iterator[None]:
         what = "free some space" if cause.errno in _FULL else "make that possible"
         then = (
             "go on with --resume"
-            if has_checkpoint(run.path)
+            if has_checkpoint(folder)
             else "begin again with --resume: nothing is saved yet"
         )
         raise RunError(f"{error}; {what} and {then}") from cause
@@ -142,11 +145,15 @@ class _Loop:
         self.stop = stop or (lambda: False)
         self.queries = TrainingQueries(dataset.graph, training_queries(dataset, config), config)
         self.total = _total(len(self.queries), config.training.n_epochs, max_queries)
-        self.model = initial_model(dataset.graph, config)
+        start = None if has_checkpoint(run.path) else run.start()
+        self.model = (
+            first_model(start, dataset.graph, config) if start else initial_model(dataset.graph, config)
+        )
         self.optimiser = OPTIMISERS[config.training.optimizer](self.model, config.training)
         self.engine = engine(self.model, dataset.graph, config)
         self.validator = Validator(self.engine, dataset, config, self.stop) if len(dataset.valid) else None
-        self.state = LoopState()
+        # A model that was trained before may be better than all that comes: it is the first to be validated.
+        self.state = LoopState(validation_due=start is not None and self.validator is not None)
         self.recent: deque[tuple[int, int, float, float]] = deque(maxlen=_SMOOTHED_BATCHES)
         self.clock = _Clock(self.state, self.engine)
         self.saved_at, self.saved_position = time.perf_counter(), -1
@@ -154,7 +161,7 @@ class _Loop:
     def begin(self) -> None:
         """Go back to the last checkpoint, or to the start where there is none."""
         if has_checkpoint(self.run.path):
-            self.state = load_checkpoint(self.run.path, self.model, self.optimiser)
+            self.state = load_checkpoint(self.run.path, self.model, self.optimiser, loop_state)
             self.clock = _Clock(self.state, self.engine)
             check_best(self.run.path, self.state)
             if not self._can_learn():
