@@ -124,7 +124,8 @@ def test_keys_are_unique_and_explained() -> None:
 
 def test_a_setting_of_another_model_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigError, match=r"'profiles' is a setting of the model 'strong', and this is 'paper'"
+        ConfigError,
+        match=r"'profiles' is a setting of the model 'strong' and 'any-graph', and this is 'paper'",
     ):
         Config().replace(profiles="off")
     with pytest.raises(
@@ -138,7 +139,7 @@ def test_a_setting_of_another_model_is_refused_by_name(tmp_path: Path) -> None:
     assert check_overrides({"model": "Strong", "profiles": "off"}) == "strong"
     with pytest.raises(ConfigError, match="'profiles' must be"):
         check_overrides({"profiles": "half"})
-    with pytest.raises(ConfigError, match="'model' must be 'paper' or 'strong', not 'large'"):
+    with pytest.raises(ConfigError, match="'model' must be 'paper' or 'strong' or 'any-graph', not 'large'"):
         Config().replace(model="large")
 
 

@@ -146,16 +146,26 @@ SECTIONS: dict[str, type[Section]] = {
 @cache
 def all_settings() -> tuple[Setting, ...]:
     """All settings in order, those of each model after those that all models have: options are made from this."""
-    every = "the paper's model, or the stronger one, whose states follow from relations alone"
+    every = "the paper's model, the stronger one, whose states follow from relations alone, or the one for any graph"
     found = [Setting(MODEL, MODEL, str, Config().model.name, every, tuple(MODELS), {})]
     for section, owner in SECTIONS.items():
         found += settings_of(section, owner)
         if section == MODEL:
-            shared = {setting.key for setting in found}
-            for name, settings in MODELS.items():
-                own = [setting for setting in settings_of(section, settings) if setting.key not in shared]
-                found += [setting._replace(help=f"{name}: {setting.help}") for setting in own]
+            found += _settings_of_some({setting.key for setting in found})
     return tuple(found)
+
+
+def _settings_of_some(shared: set[str]) -> list[Setting]:
+    """The settings that not all models have, each once, after the names of those that do."""
+    found: dict[str, Setting] = {}
+    for settings in MODELS.values():
+        for setting in settings_of(MODEL, settings):
+            if setting.key not in shared:
+                found.setdefault(setting.key, setting)
+    owners = {key: [name for name, model in MODELS.items() if _has(model, key)] for key in found}
+    return [
+        setting._replace(help=f"{', '.join(owners[key])}: {setting.help}") for key, setting in found.items()
+    ]
 
 
 def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:

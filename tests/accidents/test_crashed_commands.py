@@ -29,7 +29,12 @@ WRITING = {
     "datasets": "datasets --json result.json",
     "datasets stats": "datasets stats family --json result.json",
     "train": f"train family --out new {' '.join(SETTINGS)} --max-queries 10 --json result.json",
+    "train --from": "train family --out new --from any-graph --batch-size 10 --threads 1 --epochs 1 "
+    "--max-queries 10 --json result.json",
     "train --resume": "train family --out run --resume --max-queries 30 --json result.json",
+    "pretrain": "pretrain family --out weights --n-dims 4 --n-steps-in-agnn 2 --threads 1 --batch-size 4 "
+    "--checkpoint-every-seconds 0 --questions 24 --json result.json",
+    "ask": f"ask family child0 mother {WORK} --json result.json",
     "evaluate": f"evaluate run {WORK} --json result.json",
     "predict": f"predict run child0 mother {WORK} --json result.json",
     "predict --queries": f"predict run --queries questions.csv {WORK} --out answers.csv --json result.json",
@@ -48,7 +53,7 @@ NOT_WRITING = {
 }
 _THERE = ("exists already", "already holds a run")
 _TRAINED = re.compile(
-    r"(run|new)/(checkpoint|best|metrics)[-.].*"
+    r"(run|new|weights)/(checkpoint|best|metrics|log)[-.].*"
 )  # of which there are more than two versions
 _LEFT = re.compile(r"(.*/)?\.dpmpn-[0-9a-f]{16}\.partial(/.*)?")
 

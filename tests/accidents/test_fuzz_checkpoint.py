@@ -22,6 +22,7 @@ from dpmpn.train.checkpoint import (
     LossWindow,
     Validation,
     load_checkpoint,
+    loop_state,
     save_best,
     save_checkpoint,
 )
@@ -64,7 +65,7 @@ def load_all() -> tuple[Any, ...]:
     run = RunFolder.open(run_path())
     best, last, resumed = run.model("best"), run.model("last"), run.model("last")
     optimiser = Adam(resumed, run.config.training)
-    state = load_checkpoint(run.path, resumed, optimiser)
+    state = load_checkpoint(run.path, resumed, optimiser, loop_state)
     assert type(state.position) is int and type(state.lines) is int
     read_lines(run.metrics)
     kept = run.metrics.read_bytes()

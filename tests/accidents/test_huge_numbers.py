@@ -15,7 +15,8 @@ from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.main import app
 from dpmpn.config import Config, all_settings, from_dict, load_preset, to_dict
 from dpmpn.errors import ConfigError, RunError
-from dpmpn.settings import MOST
+from dpmpn.models import MODELS
+from dpmpn.settings import MOST, Setting
 
 NUMBERS = {"INT", "NUMBER", "P", "MINUTES"}  # what options that take one are shown with
 IMPOSSIBLE = ["-1", "1" + 23 * "0", "1e308", "nan", "inf", 5000 * "9"]
@@ -43,7 +44,9 @@ WITH_NUMBERS = {path: options for path, options in commands() if options}
 def arguments(path: tuple[str, ...], family: Path, trained: Path, out: Path) -> list[object]:
     """What a command needs besides its options."""
     question = {"predict": ["child0", "mother"], "explain": ["child0", "mother"]}
-    if path[0] in ("train", "inductive", "compare", "import"):
+    if path[0] == "ask":
+        return [family, "child0", "mother"]
+    if path[0] in ("train", "pretrain", "inductive", "compare", "import"):
         return [family, "--out", out]
     if path[0] == "reproduce":
         return ["growth", "--out", out]
@@ -67,7 +70,7 @@ def test_every_command_that_takes_numbers_was_found() -> None:
     found = {" ".join(path): len(options) for path, options in WITH_NUMBERS.items()}
     assert set(found) == {
         *("train", "evaluate", "predict", "explain", "complete", "serve", "explain-eval"),
-        *("bench", "compare", "reproduce", "import", "inductive"),
+        *("bench", "compare", "reproduce", "import", "inductive", "ask", "pretrain"),
     }
     assert found["train"] > len(NUMERIC)
 
@@ -95,10 +98,15 @@ def test_the_largest_numbers_are_answered(
     assert ended.code == 0 and ended.err == "", ended
 
 
+def owner_of(setting: Setting) -> str | None:
+    """The model that alone has a setting, as its help says."""
+    return next((model for model in MODELS if setting.help.startswith(f"{model}: ")), None)
+
+
 @pytest.mark.parametrize("model", ["paper", "strong"])
 def test_the_largest_settings_are_trained_with(call: Call, family: Path, tmp_path: Path, model: str) -> None:
     left_out = {"n_dims", "n_dims_att", "threads", "n_steps_in_agnn", "n_steps_in_ignn", "learning_rate"}
-    of_other = {"n_dims_att", "n_steps_in_ignn", "max_sampling_per_step"} if model == "strong" else set()
+    of_other = {setting.key for setting in NUMERIC if owner_of(setting) not in (None, model)}
     given: list[object] = ["--model", model, "--n-dims", 4, "--threads", 1, "--n-steps-in-agnn", 3]
     for setting in NUMERIC:
         if setting.key not in left_out | of_other:
@@ -125,7 +133,8 @@ def test_every_numeric_setting_has_both_ends() -> None:
 def test_settings_are_checked_wherever_they_come_from(number: int) -> None:
     value: Any = (10**23, -1, 10**5000, math.nan, math.inf, True, "x", [1], np.float64("nan"))[number]
     for setting in NUMERIC:
-        owner = {"model": "strong"} if setting.help.startswith("strong:") else {}
+        model = owner_of(setting)
+        owner = {} if model in (None, "paper") else {"model": model}
         with pytest.raises(ConfigError, match=f"'{setting.key}' must be a") as caught:
             Config().replace(**owner, **{setting.key: value})
         assert len(str(caught.value)) < 200

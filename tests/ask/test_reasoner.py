@@ -221,12 +221,13 @@ def test_joined_pairs() -> None:
     assert joined_pairs(dpmpn.dataset_from_tuples(train)) is None
 
 
-def test_the_readmes_python_example(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+def test_the_readmes_python_examples(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     # As it stands, but trained for a moment only.
     quick = dpmpn.load_preset("countries").replace(
         n_epochs=0.02, validation_queries=20, n_dims=8, n_dims_att=4, max_attending_from_per_step=3, threads=1
     )
     monkeypatch.setattr("dpmpn.ask.reasoner.suitable_config", lambda dataset, model: (quick, []))
     monkeypatch.chdir(tmp_path)
-    exec(compile(example, "README.md", "exec"), {})
+    for example in examples:
+        exec(compile(example, "README.md", "exec"), {})

@@ -30,6 +30,11 @@ def assert_mistake(call: Call, *arguments: object, says: list[str]) -> None:
         (["--max-minutes", "0"], ["--max-minutes"]),
         (["--max-queries", "0"], ["--max-queries"]),
         (["--device", "abacus"], ["device", "cpu"]),
+        (["--from", "any-graph", "--resume"], ["--from", "--resume"]),
+        (["--from", "any-graph", "--preset", "countries"], ["--from", "--preset"]),
+        (["--from", "any-graph", "--model", "strong"], ["--from", "--model strong"]),
+        (["--from", "any-graph", "--n-dims", "3"], ["n_dims", "any-graph", "leave it out"]),
+        (["--from", "any-grap"], ["any-grap is not there", "any-graph"]),
     ],
 )
 def test_wrong_options_of_train(call: Call, tmp_path: Path, options: list[object], says: list[str]) -> None:

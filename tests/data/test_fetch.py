@@ -79,8 +79,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
     def send(self, body):
+        self.server.sent[self.path] += len(body)  # first: a client that has it all may look at once
         self.wfile.write(body)
-        self.server.sent[self.path] += len(body)
 
     def log_message(self, *arguments):
         pass

@@ -59,7 +59,6 @@ def test_training_takes_the_same_steps(model: str, tmp_path: Path) -> None:
     train(run, dataset, config, max_queries=1600)
     losses = [line["loss"] for line in read_lines(run.metrics) if line["kind"] == "train"]
     expected = golden(model)["losses"]
-    assert losses[0] == pytest.approx(expected[0], rel=1e-3)
-    assert losses == pytest.approx(
-        expected, rel=0.1
-    )  # a target that is just reached, or not, costs much more
+    # Sums in another order soon part: a target that is just reached, or not, costs much more.
+    assert losses[:3] == pytest.approx(expected[:3], rel=1e-3)
+    assert sum(losses) == pytest.approx(sum(expected), rel=0.03)

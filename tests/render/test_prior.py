@@ -5,7 +5,6 @@ import pytest
 from small_reasoning import explained
 
 import dpmpn
-from dpmpn.models.strong.network import relations_asked
 from dpmpn.models.strong.reference import profile_features
 from dpmpn.render.page import verdict
 
@@ -27,7 +26,7 @@ def test_each_answer_has_its_own_prior_also_when_asked_together(reasoner: dpmpn.
     graph, network = reasoner.graph, reasoner.engine.model
     questions = [reasoner.question_ids("hub", "knows"), reasoner.question_ids("leaf1", "likes", inverse=True)]
     relations = np.array([relation for _, relation, _ in questions])
-    rows = network.prior_rows(network.queries[relations], relations_asked(relations, graph.inverse))
+    rows = network.asked(relations, graph.inverse).prior
     profile = profile_features(graph, np.empty(0, np.int64), are_on=True).to(rows)
     expected = (rows @ profile.t()).softmax(1).detach().numpy()
     for asked, prior in zip(reasoner.ask(questions), expected, strict=True):

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -114,9 +115,16 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.fixture(scope="session")
 def explorer(family: tuple[Path, Path]) -> Iterator[str]:
     """The address of `dpmpn serve`."""
+    with served(family[0], "--labels", family[1]) as url:
+        yield url
+
+
+@contextmanager
+def served(*arguments: object) -> Iterator[str]:
+    """The address that `dpmpn serve` prints."""
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed: no page is opened")
-    command = [sys.executable, "-m", "dpmpn", "serve", str(family[0]), "--labels", str(family[1])]
+    command = [sys.executable, "-m", "dpmpn", "serve", *map(str, arguments)]
     process = subprocess.Popen(
         [*command, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

@@ -12,14 +12,16 @@ import numpy as np
 
 from dpmpn.arguments import typed
 from dpmpn.ask.core import Asker, KnownFacts
+from dpmpn.ask.expectations import Expectations
 from dpmpn.ask.results import Predictions, QueryResult
 from dpmpn.config import Config, check_overrides, load_preset, with_overrides
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.errors import ConfigError, DataError, RunError
+from dpmpn.errors import ConfigError, DataError, RunError, UnknownName
 from dpmpn.files import copy_folder
 from dpmpn.files.held import temporary_folder
 from dpmpn.suitable_config import suitable_config
+from dpmpn.wording import listed
 
 # What needs torch is imported where it is used: the command line's help need not wait for it.
 if TYPE_CHECKING:
@@ -29,8 +31,11 @@ if TYPE_CHECKING:
     from dpmpn.engine.engine import Engine
     from dpmpn.engine.model import Model
     from dpmpn.render.formats import Explanation, WhyNot
+    from dpmpn.train.pretrained import Pretrained
     from dpmpn.train.run_folder import RunFolder
     from dpmpn.train.trainer import Progress
+
+_SHOWN_RELATIONS = 5  # where an unknown one is like none
 
 
 class Reasoner:
@@ -47,6 +52,9 @@ class Reasoner:
         self._settings = settings
         self._model = check_overrides(settings)  # a wrong one is refused here, not after the data was read
         self._run: RunFolder | None = None
+        self._start: Pretrained | None = None  # what `fit` begins from
+        self._pretrained: Pretrained | None = None  # in the place of a run
+        self._weights: FilePath | None = None  # where that is, if not in the package
         self._dataset: Dataset | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         # Of the training, where it reasons on another graph since.
@@ -65,14 +73,36 @@ class Reasoner:
         reasoner._run = run
         return reasoner
 
+    @classmethod
+    @typed
+    def pretrained(cls, weights: str | FilePath | None = None, **settings: Any) -> "Reasoner":
+        """The model that comes with the package, or one that `dpmpn pretrain` made: `on` gives it a graph, any one.
+
+        >>> Reasoner.pretrained().on("facts.csv").predict("Serbia", "in_subregion")
+        """
+        from dpmpn.train.pretrained import load_pretrained, shipped
+
+        folder = None if weights is None else FilePath(weights)
+        found = shipped() if folder is None else load_pretrained(folder)
+        reasoner = cls(found.config, **settings)
+        reasoner._pretrained = reasoner._start = found
+        reasoner._weights = folder
+        return reasoner
+
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether its model belongs to no graph, and has seen no fact of the one it is asked on."""
+        return self._pretrained is not None
+
     def in_memory(self) -> "Reasoner":
         """The same reasoner without files of its run folder: once it was asked, these may be changed or go.
 
         A mapped file that is cut off would end the process that reads there (SIGBUS), and one that is written anew
         would change the graph while it is asked.
         """
-        run, dataset = self._fitted(), self.dataset.in_memory()
-        run.dataset()  # its checksums are right once more, so nothing changed while it was read
+        dataset = self.dataset.in_memory()
+        if not self.is_pretrained:
+            self._fitted().dataset()  # its checksums are right once more, so nothing changed while it was read
         return self._asked_on(dataset, self.changes, self._trained)
 
     @typed
@@ -82,21 +112,27 @@ class Reasoner:
         out: str | FilePath | None = None,
         progress: "Callable[[Progress], None] | None" = None,
     ) -> "Reasoner":
-        """Train on a dataset; the run folder is `out`, or a temporary one that `save` can copy."""
+        """Train on a dataset; the run folder is `out`, or a temporary one that `save` can copy.
+
+        `Reasoner.pretrained().fit(dataset)` begins from the pre-trained model, and tunes it to the dataset.
+        """
         from dpmpn.train.run_folder import RunFolder
         from dpmpn.train.trainer import train
+        from dpmpn.train.tuning import tuned_config
 
-        config = self._chosen
-        if config is None:
-            config = suitable_config(dataset, self._model)[0]
-        config = with_overrides(config, self._settings)
+        if self._start is not None:
+            config = tuned_config(dataset, self._start, self._settings)[0]
+        else:
+            config = self._chosen or suitable_config(dataset, self._model)[0]
+            config = with_overrides(config, self._settings)
         temporary = None
         if out is None:
             temporary = temporary_folder()
             out = FilePath(temporary.name) / "run"
-        run = RunFolder.create(FilePath(out), dataset, config)
+        run = RunFolder.create(FilePath(out), dataset, config, self._start)
         train(run, dataset, config, progress=progress)
         self._forget()
+        self._pretrained = None
         self._run, self._dataset, self._trained, self.changes = run, dataset, None, None
         self._temporary, self._is_as_trained = temporary, True
         return self
@@ -104,23 +140,32 @@ class Reasoner:
     def with_facts(self, add: "Facts" = (), remove: "Facts" = ()) -> "Reasoner":
         """The same model on a graph with more or fewer facts, without training; this reasoner stays as it is.
 
-        Facts are tuples of names, a file or a data frame. Entities may be new, relations may not. Answers say how
-        much of their attention came through entities the model was not trained on.
+        Facts are tuples of names, a file or a data frame. Entities may be new, relations only to the pre-trained
+        model, which learnt none. Answers say how much of their attention came through entities the model was not
+        trained on.
         """
         from dpmpn.data.changed_graph import changed_dataset
 
+        if self.is_pretrained:
+            return self._asked_on(
+                *changed_dataset(self.dataset, add, remove, relations_may_be_new=True), None
+            )
         trained = self._trained or (self.engine.model, self.graph)
         return self._asked_on(*changed_dataset(self.dataset, add, remove), trained)
 
-    @typed
-    def on(self, dataset: Dataset) -> "Reasoner":
-        """The same model asked on another graph, of the same relations but of any entities, without training.
+    def on(self, facts: "Dataset | Facts") -> "Reasoner":
+        """The same model asked on another graph, without training; this reasoner stays as it is.
 
-        Relations are matched by name. The model must have no parameters of single entities, as those trained with
-        `model="strong"`. This reasoner stays as it is.
+        Facts are a dataset, its name or folder, a file or a data frame, all of whose facts are then the graph. The
+        pre-trained model takes any. Others take the relations they learnt, matched by name, and any entities; they
+        must have no parameters of single entities, as those trained with `model="strong"`.
         """
+        from dpmpn.data.importer import load_facts
         from dpmpn.data.inductive import with_relations_of
 
+        dataset = load_facts(facts)
+        if self.is_pretrained:
+            return self._asked_on(dataset, None, None)
         model, graph = trained = self._trained or (self.engine.model, self.graph)
         if n_rows := len(model.entities):
             raise ConfigError(
@@ -152,7 +197,7 @@ class Reasoner:
     def question_ids(self, head: str, relation: str, inverse: bool = False) -> tuple[int, int, bool]:
         """A question as ids: the entity to start from, the relation to ask, and whether that is asked backwards."""
         source = self.graph.entities.id(head)
-        relation_id = self.graph.relation_names.id(relation, "relation", self.graph.n_forward)
+        relation_id = self._relation_id(relation)
         if inverse:
             relation_id = int(self.graph.inverse[relation_id])
             if relation_id < 0:
@@ -160,6 +205,18 @@ class Reasoner:
                     f"relation '{relation}' has no inverse in this graph, so its head cannot be asked"
                 )
         return source, relation_id, inverse
+
+    def _relation_id(self, relation: str) -> int:
+        """The id of a relation; where nothing is like an unknown one, the error says which there are."""
+        names, count = self.graph.relation_names, self.graph.n_forward
+        try:
+            return names.id(relation, "relation", count)
+        except UnknownName as error:
+            if error.near:
+                raise
+            some = [f"'{name}'" for name in names.packed[:_SHOWN_RELATIONS][:count]]
+            more = [f"{count - len(some):,} more"] if count > len(some) else []
+            raise UnknownName("relation", relation, [], f"there are {listed(some + more)}") from error
 
     def ask(self, questions: Sequence[tuple[int, int, bool]], traced: bool = True) -> list[QueryResult]:
         """Ask questions, given as ids, together: what each reached does not depend on the others, to six digits.
@@ -170,9 +227,13 @@ class Reasoner:
         answers = self.asker.ask(heads, relations, traced)
         common = self.graph, self.config.asking_horizon(), self.known
         return [
-            QueryResult(*common, answers.of(query), query, inverse)
-            for query, (_, _, inverse) in enumerate(questions)
+            QueryResult(*common, answers.of(query), query, inverse, self._notes(relation))
+            for query, (_, relation, inverse) in enumerate(questions)
         ]
+
+    def _notes(self, relation: int) -> tuple[str, ...]:
+        """What can be expected of answers to a relation, where that is less than usual."""
+        return () if self.expectations is None else self.expectations.of_question(relation)
 
     @typed
     def explain(
@@ -211,6 +272,11 @@ class Reasoner:
         folder = FilePath(folder)
         if folder.exists():
             raise RunError(f"{folder}: exists already; choose another folder or remove this one first")
+        if self.is_pretrained:
+            raise RunError(
+                "a pre-trained model need not be saved: Reasoner.pretrained() is there wherever the package is; keep "
+                "the facts it is asked on"
+            )
         if self._trained is not None:
             raise RunError(
                 "a reasoner made by on or with_facts cannot be saved; save the one it was made from and keep the facts"
@@ -230,7 +296,7 @@ class Reasoner:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What goes to another process is where the run is, not what was read of it."""
-        if self._run is None:
+        if self._run is None and not self.is_pretrained:
             return _unfitted, (type(self), self._chosen, self._settings)
         if not self._is_as_trained:
             raise RunError(
@@ -242,12 +308,14 @@ class Reasoner:
                 "this reasoner was trained in a temporary folder, which goes with it, and cannot be sent to another "
                 "process; save it and send the one that Reasoner.load gives, or train with fit(..., out=FOLDER)"
             )
-        return _loaded, (type(self), self._run.path.absolute(), self._settings)
+        if self.is_pretrained:
+            return _pretrained, (type(self), self._weights and self._weights.absolute(), self._settings)
+        return _loaded, (type(self), self._fitted().path.absolute(), self._settings)
 
     @property
     def config(self) -> Config:
         """The whole configuration the model was trained with, with the settings given for asking."""
-        return with_overrides(self._fitted().config, self._settings)
+        return with_overrides((self._pretrained or self._fitted()).config, self._settings)
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -270,7 +338,8 @@ class Reasoner:
         if self._trained is not None:
             model, trained = self._trained
             return Engine(model.extended(trained, self.graph), self.graph, config)
-        return Engine(on_device(self._fitted().model("best"), config.run.device), self.graph, config)
+        model = self._pretrained.model if self._pretrained else self._fitted().model("best")
+        return Engine(on_device(model, config.run.device), self.graph, config)
 
     @cached_property
     def unseen(self) -> np.ndarray | None:
@@ -291,6 +360,11 @@ class Reasoner:
         return KnownFacts(self.dataset)
 
     @cached_property
+    def expectations(self) -> Expectations | None:
+        """What its graph lets the pre-trained model expect; None for a model that was trained on a graph."""
+        return Expectations(self.graph) if self.is_pretrained else None
+
+    @cached_property
     def asker(self) -> Asker:
         """Asks the model questions that are given as ids."""
         return Asker(self.engine, self.unseen)
@@ -306,18 +380,27 @@ class Reasoner:
         return other
 
     def _fitted(self) -> "RunFolder":
+        if self.is_pretrained:
+            raise RunError(
+                "a pre-trained model has no graph of its own; give it the facts to ask about, as in "
+                'Reasoner.pretrained().on("facts.csv")'
+            )
         if self._run is None:
             raise RunError("this reasoner has not been trained; call fit, or Reasoner.load on a run folder")
         return self._run
 
     def _forget(self) -> None:
         """Drop what was read from an earlier run."""
-        for name in ("dataset", "engine", "known", "unseen", "asker"):
+        for name in ("dataset", "engine", "known", "unseen", "asker", "expectations"):
             self.__dict__.pop(name, None)
 
 
 def _unfitted(kind: type[Reasoner], config: Config | None, settings: dict[str, Any]) -> Reasoner:
     return kind(config, **settings)
+
+
+def _pretrained(kind: type[Reasoner], weights: FilePath | None, settings: dict[str, Any]) -> Reasoner:
+    return kind.pretrained(weights, **settings)
 
 
 def _loaded(kind: type[Reasoner], run: FilePath, settings: dict[str, Any]) -> Reasoner:

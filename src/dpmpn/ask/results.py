@@ -44,7 +44,13 @@ class Predictions(Sequence[Prediction]):
         return iter(self._answers)
 
     def __repr__(self) -> str:
-        return "\n".join(one_line(_line(prediction)) for prediction in self) or "no answers"
+        lines = [one_line(_line(prediction)) for prediction in self] or ["no answers"]
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What can be expected of the answers, where that is less than usual: sentences."""
+        return self._result.notes
 
     def to_frame(self) -> "pl.DataFrame":
         """The answers as a polars data frame; its columns are the fields of a prediction."""
@@ -98,6 +104,7 @@ class QueryResult:
     reached: Answers  # to this question alone; the trace is of all questions that were asked together
     query: int  # which of those in the trace this is
     inverse: bool  # whether its relation is asked backwards
+    notes: tuple[str, ...] = ()  # what can be expected of the answers, where that is less than usual
 
     @property
     def head(self) -> int:

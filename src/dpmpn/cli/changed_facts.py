@@ -1,28 +1,40 @@
-"""What a question is asked on: another graph (--on), and facts more or fewer (--add and --remove)."""
+"""Who is asked, and on what: a run or the pre-trained model, another graph (--on), facts more or fewer."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpmpn.ask.expectations import FEW_FACTS
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.output import Output
-from dpmpn.data.importer import load_dataset
-from dpmpn.errors import DataError, UnknownName
-from dpmpn.wording import counted
+from dpmpn.data.importer import load_facts
+from dpmpn.errors import ConfigError, DataError, UnknownName
+from dpmpn.models.any_graph.settings import AnyGraphSettings
+from dpmpn.wording import counted, listed
 
 if TYPE_CHECKING:
     from dpmpn.data.changed_graph import Changes
 
+ANY_GRAPH = AnyGraphSettings.name
+"""The model that comes with the package, where the folder of a run is named; `./any-graph` is a folder."""
+RunName = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN_DIR",
+        help=f"folder of a trained run; or {ANY_GRAPH}, the model that needs no training, with --on FACTS",
+    ),
+]
 OtherGraph = Annotated[
     str | None,
     typer.Option(
         "--on",
-        metavar="NAME_OR_FOLDER",
-        help="ask about another graph with the same relations and any entities: a name of `dpmpn datasets`, a dataset "
-        "folder or another run; for models trained with --model strong, which learn relations alone",
+        metavar="FACTS",
+        help="ask about another graph: a file of facts, a folder with a file train.*, a name of `dpmpn datasets` or "
+        f"another run. {ANY_GRAPH} takes any; models trained with --model strong, which learn relations alone, take "
+        "the same relations and any entities",
     ),
 ]
 Added = Annotated[
@@ -33,19 +45,49 @@ Removed = Annotated[
     list[Path] | None,
     typer.Option("--remove", metavar="FILE", help="reason without these facts; may be repeated"),
 ]
-_SHOWN_NEW = 3  # names of new entities
+_SHOWN_NEW = 3  # names of new entities, and of relations
 _IMPORT_OPTION = "--(columns|skip-bad|format|separator|no-header|header|query)"
 
 
-def asked_on(output: Output, reasoner: Reasoner, on: str | None) -> Reasoner:
-    """The reasoner on another graph, where one is named."""
+def loaded(run: str, on: str | None, settings: Mapping[str, str]) -> Reasoner:
+    """The reasoner of a run folder, or a pre-trained one, for which a graph must be named."""
+    from dpmpn.train.pretrained import is_pretrained
+
+    folder = Path(run)
+    if run != ANY_GRAPH and not is_pretrained(folder):
+        return Reasoner.load(folder, **settings)
+    if on is None:
+        raise ConfigError(
+            f"{run} has no graph of its own; say with --on FACTS what to ask about: a file such as facts.csv, a "
+            f"folder with a file train.*, or a name of `dpmpn datasets`"
+        )
+    return Reasoner.pretrained(None if run == ANY_GRAPH else folder, **settings)
+
+
+def opened(output: Output, run: str, on: str | None, settings: Mapping[str, str]) -> Reasoner:
+    """The same on another graph, where one is named."""
+    reasoner = loaded(run, on, settings)
     if on is None:
         return reasoner
-    other = reasoner.on(load_dataset(on))
+    other = reasoner.on(load_facts(on, output.say))
     facts = counted(len(other.dataset.train), "fact")
     entities = counted(other.graph.n_entities, "entity", "entities")
     output.say(f"asked on {other.dataset.name}: {entities}, {facts} to reason on")
     return other
+
+
+def say_expectations(output: Output, reasoner: Reasoner) -> None:
+    """Say what cannot be expected of a model on a graph it has never seen, before many questions are asked."""
+    if reasoner.expectations is None:
+        return
+    for note in reasoner.expectations.of_graph:
+        output.say(f"Note: {note}")
+    if few := reasoner.expectations.few:
+        names = listed(
+            [*few[:_SHOWN_NEW], *([f"{len(few) - _SHOWN_NEW:,} more"] if few[_SHOWN_NEW:] else [])]
+        )
+        have = counted(len(few), "relation has", "relations have")
+        output.say(f"Note: {have} fewer than {FEW_FACTS} facts, so take answers for guesses there: {names}")
 
 
 def changed(
@@ -82,6 +124,9 @@ def _notes(changes: "Changes", is_adding: bool, is_removing: bool, held_out: int
         notes.append(
             f"{counted(len(new), 'new entity', 'new entities')}: {', '.join(new[:_SHOWN_NEW])}{more}"
         )
+    if changes.new_relations:
+        names = listed(changes.new_relations[:_SHOWN_NEW])
+        notes.append(f"{counted(len(changes.new_relations), 'new relation')}: {names}")
     return notes
 
 

@@ -1,11 +1,11 @@
-"""`dpmpn complete`: the most probable missing facts of the graph a model was trained on."""
+"""`dpmpn complete`: the most probable missing facts of the graph a model reasons on."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpmpn.ask.reasoner import Reasoner
+from dpmpn.cli.changed_facts import OtherGraph, RunName, opened, say_expectations
 from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
@@ -68,7 +68,7 @@ CalibrationQuestions = Annotated[
     number(
         int,
         "--calibration-questions",
-        "questions of each kind to measure probabilities with (default 3000)",
+        "questions of each kind to measure probabilities with (default 3000, with hidden facts 500)",
         at_least=1,
     ),
 ]
@@ -82,7 +82,7 @@ Why = Annotated[
 
 @with_settings("asking", "run")
 def command(
-    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="folder of a trained run")],
+    run_dir: RunName,
     relation: Relations = None,
     head_type: HeadType = None,
     top: Top = 100,
@@ -96,6 +96,7 @@ def command(
     calibration_questions: CalibrationQuestions = None,
     recalibrate: Recalibrate = False,
     why: Why = False,
+    on: OtherGraph = None,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
@@ -103,12 +104,15 @@ def command(
     """List the most probable facts that are stated nowhere, each with what supports it.
 
     Probabilities are measured on the validation facts: they say how often answers like this one were right there.
+
+    Of a file of facts, at once: dpmpn complete any-graph --on facts.csv. Where there are no validation facts, a tenth
+    of the facts is hidden and asked for.
     """
     output = Output(json)
     from dpmpn.ask.tables import check_out
     from dpmpn.complete.calibration import check_plot
     from dpmpn.complete.completer import checked_request, complete
-    from dpmpn.complete.measure import SAMPLE, calibration_of
+    from dpmpn.complete.measure import calibration_of, hides_facts
     from dpmpn.complete.questions import Asking
 
     asking = Asking(heads, both_directions)  # type: ignore[arg-type]
@@ -116,15 +120,22 @@ def command(
         check_out(out)  # measuring may take minutes
     if reliability is not None:
         check_plot(reliability)
-    reasoner = Reasoner.load(run_dir, **settings)
+    reasoner = opened(output, run_dir, on, settings)
+    say_expectations(output, reasoner)
     which = relation or None, head_type, top, min_probability
     checked_request(reasoner, *which, asking, max_questions)
-    sample = calibration_questions or SAMPLE
+    folder = Path(run_dir) if on is None else None  # what was measured on another graph is not kept
+    measuring = "hidden" if hides_facts(reasoner) else "validation"
     with Meter(output, "measured") as meter:
         calibration = calibration_of(
-            reasoner, asking, sample=sample, again=recalibrate, folder=run_dir, progress=meter.show_speed
+            reasoner,
+            asking,
+            sample=calibration_questions,
+            again=recalibrate,
+            folder=folder,
+            progress=meter.show_speed,
         )
-    _say_calibration(output, calibration)
+    _say_calibration(output, calibration, measuring)
     if reliability is not None:
         _draw(output, calibration, reliability, reasoner.dataset.name)
     with Meter(output, "asked") as meter:
@@ -140,20 +151,20 @@ def command(
             say=output.say,
         )
     report = {"facts": facts.to_dicts(), "calibration": _plain(calibration)}
-    output.result(report, lambda: _show_result(output, facts, out, why))
+    output.result(report, lambda: _show_result(output, facts, out, why, measuring))
 
 
-def _say_calibration(output: Output, calibration: "Calibration | None") -> None:
+def _say_calibration(output: Output, calibration: "Calibration | None", measuring: str) -> None:
     if calibration is None:
         output.say(
-            "This run has no validation facts to measure probabilities with: "
+            f"There are no {measuring} facts to measure probabilities with: "
             "facts are ranked by attention alone, which is not how probable they are."
         )
         return
     before, after = (100 * each.error_of_first for each in (calibration.before, calibration.after))
     output.say(
         f"probabilities measured with {calibration.asked:,} of {calibration.questions:,} questions and "
-        f"{calibration.facts:,} validation facts; calibration error of first answers: "
+        f"{calibration.facts:,} {measuring} facts; calibration error of first answers: "
         f"attention {before:.1f} %, calibrated {after:.1f} %"
     )
 
@@ -182,11 +193,18 @@ def _plain(calibration: "Calibration | None") -> dict[str, Any] | None:
     }
 
 
-def _show_result(output: Output, facts: "pl.DataFrame", out: Path | None, why: bool) -> None:
+def _show_result(output: Output, facts: "pl.DataFrame", out: Path | None, why: bool, measuring: str) -> None:
     shown = facts if out is None else facts.head(_SHOWN)
     if not facts.is_empty():
-        _show_facts(output, shown, why)
-        if "held_out" not in facts.columns and facts["probability"].null_count() < len(facts):
+        _show_facts(output, shown, why, measuring)
+        if facts["probability"].null_count() == len(facts):
+            pass  # which was said before
+        elif measuring == "hidden":
+            output.say(
+                "Probabilities are those of a graph that lacks a tenth of its facts; where less is missing, expect "
+                "fewer to be right."
+            )
+        elif "held_out" not in facts.columns:
             output.say(
                 "Probabilities are those of a graph that lacks as much as was held out. What validation and test "
                 "state is taken out of this list, so expect fewer to be right; --held-out leaves it in, marked."
@@ -196,9 +214,10 @@ def _show_result(output: Output, facts: "pl.DataFrame", out: Path | None, why: b
         output.say(f"{counted(len(facts), 'fact')} in {out}{rest}")
 
 
-def _show_facts(output: Output, facts: "pl.DataFrame", why: bool) -> None:
+def _show_facts(output: Output, facts: "pl.DataFrame", why: bool, measuring: str) -> None:
     calibrated = facts["probability"].null_count() < len(facts)
-    measured = ("probability", "right on validation") if calibrated else ("attention",)
+    right = "right when hidden" if measuring == "hidden" else "right on validation"
+    measured = ("probability", right) if calibrated else ("attention",)
     marked = ("held out",) if "held_out" in facts.columns else ()
     because = () if why else ("because",)
     shown = table("rank", "head", "relation", "tail", *measured, *marked, *because, right=("rank", *measured))

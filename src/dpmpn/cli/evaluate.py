@@ -1,12 +1,10 @@
 """`dpmpn evaluate`: measures a trained model on held-out facts."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dpmpn.ask.reasoner import Reasoner
-from dpmpn.cli.changed_facts import OtherGraph, asked_on
+from dpmpn.cli.changed_facts import OtherGraph, RunName, opened, say_expectations
 from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
@@ -19,7 +17,7 @@ _DIRECTIONS = {"both": "both", "tail": "<head, relation, ?>", "head": "<?, relat
 
 @with_settings("asking", "run")
 def command(
-    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="folder of a trained run")],
+    run_dir: RunName,
     split: Annotated[str, typer.Option("--split", metavar="valid|test|train", help="what to ask")] = "test",
     per_relation: Annotated[
         bool, typer.Option("--per-relation", help="measure each relation alone, too")
@@ -40,9 +38,14 @@ def command(
     dpmpn train graphs/parted/train --model strong --out runs/parted
 
     dpmpn evaluate runs/parted --on graphs/parted/ask
+
+    Of a folder with the files train.* and test.*, how good are answers without any training?
+
+    dpmpn evaluate any-graph --on FOLDER
     """
     output = Output(json)
-    reasoner = asked_on(output, Reasoner.load(run_dir, **settings), on)
+    reasoner = opened(output, run_dir, on, settings)
+    say_expectations(output, reasoner)
     with Meter(output, "asked") as meter:
         report = reasoner.evaluate(split, per_relation=per_relation, limit=limit, progress=meter.show)
     report = report if on is None else {"on": reasoner.dataset.name, **report}

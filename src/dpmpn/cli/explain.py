@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpmpn.ask.reasoner import Reasoner
-from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, asked_on, changed
+from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, RunName, changed, opened
 from dpmpn.cli.output import STDOUT, JsonTarget, Output, print_data, write_output
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError, DataError
@@ -62,7 +61,7 @@ Formats = Annotated[
 
 @with_settings("asking", "run")
 def command(
-    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="folder of a trained run")],
+    run_dir: RunName,
     head: Annotated[str, typer.Argument(metavar="HEAD", help="the entity the question is about")],
     relation: Annotated[str, typer.Argument(metavar="RELATION", help="the relation that is asked")],
     answer: Answer = None,
@@ -95,9 +94,11 @@ def command(
     formats = _formats(format, out, json)
     raw = json == STDOUT or (out is None and formats != ["text"])
     output = Output(STDOUT if raw else None)  # so that what is said does not get between the data
-    reasoner = asked_on(output, Reasoner.load(run_dir, **settings), on)
+    reasoner = opened(output, run_dir, on, settings)
     reasoner = changed(output, reasoner if labels is None else reasoner.with_labels(labels), add, remove)
     predictions = reasoner.predict(head, relation, top=1, inverse=inverse)
+    for note in predictions.notes:
+        output.say(f"Note: {note}")
     for name in (answer, *(why_not or ())):
         if name is not None:
             reasoner.graph.entities.id(name)  # refused before anything is printed

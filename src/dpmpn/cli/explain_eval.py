@@ -1,12 +1,11 @@
 """`dpmpn explain-eval`: measures whether explanations are true, by asking again on changed graphs."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from dpmpn.ask.reasoner import Reasoner
+from dpmpn.cli.changed_facts import OtherGraph, RunName, opened
 from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
@@ -49,7 +48,7 @@ _LEGEND = {
 
 @with_settings("asking")
 def command(
-    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="folder of a trained run")],
+    run_dir: RunName,
     split: Annotated[
         str, typer.Option("--split", metavar="valid|test|train", help="whose questions to ask")
     ] = "test",
@@ -85,6 +84,7 @@ def command(
             at_most=1,
         ),
     ] = None,
+    on: OtherGraph = None,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
@@ -108,7 +108,7 @@ def command(
     if answers not in ANSWERS:
         raise ConfigError(f"--answers {answers}: give {' or '.join(ANSWERS)}")
     plan = Measurement(split, sample, seed, answers, kept_paths or KEPT_PATHS, kept_share or KEPT_SHARE)
-    reasoner = Reasoner.load(run_dir, **settings)
+    reasoner = opened(output, run_dir, on, settings)
     with Meter(output, "measured") as meter:
         report = measure_explanations(reasoner, plan, meter.show_speed)
     output.result(report, lambda: _show_measures(output, report))

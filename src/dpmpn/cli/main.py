@@ -7,6 +7,7 @@ from typing import NoReturn
 import typer
 
 from dpmpn.cli import (
+    ask,
     complete,
     datasets,
     evaluate,
@@ -15,6 +16,7 @@ from dpmpn.cli import (
     import_facts,
     lab,
     predict,
+    pretrain,
     serve,
     train,
 )
@@ -35,7 +37,7 @@ app = typer.Typer(
 app.command("import")(import_facts.command)
 app.add_typer(datasets.app)
 app.command("inductive")(datasets.inductive)
-for module in (train, evaluate, predict, explain, complete, serve):
+for module in (ask, train, pretrain, evaluate, predict, explain, complete, serve):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 for command in (lab.reproduce, lab.compare, lab.bench):
     app.command()(command)

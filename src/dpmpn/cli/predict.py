@@ -8,7 +8,7 @@ import typer
 
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.results import Predictions
-from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, asked_on, changed
+from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, RunName, changed, opened, say_expectations
 from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Meter, Output, table
 from dpmpn.cli.settings import with_settings
@@ -19,24 +19,29 @@ if TYPE_CHECKING:
     from dpmpn.ask.answer_files import FileReport
     from dpmpn.data.graph import KnowledgeGraph
 
+Top = Annotated[int, number(int, "--top", "how many answers", at_least=1)]
+Inverse = Annotated[
+    bool, typer.Option("--inverse", help="ask <?, RELATION, HEAD> instead of <HEAD, RELATION, ?>")
+]
+New = Annotated[bool, typer.Option("--new", help="leave out answers that are known or held out")]
+Why = Annotated[
+    bool, typer.Option("--why", help="show the facts that carried the attention to the first answer")
+]
+
 
 @with_settings("asking", "run")
 def command(
-    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="folder of a trained run")],
+    run_dir: RunName,
     head: Annotated[
         str | None, typer.Argument(metavar="[HEAD]", help="the entity the question is about")
     ] = None,
     relation: Annotated[
         str | None, typer.Argument(metavar="[RELATION]", help="the relation that is asked")
     ] = None,
-    top: Annotated[int, number(int, "--top", "how many answers", at_least=1)] = 10,
-    inverse: Annotated[
-        bool, typer.Option("--inverse", help="ask <?, RELATION, HEAD> instead of <HEAD, RELATION, ?>")
-    ] = False,
-    new: Annotated[bool, typer.Option("--new", help="leave out answers that are known or held out")] = False,
-    why: Annotated[
-        bool, typer.Option("--why", help="show the facts that carried the attention to the first answer")
-    ] = False,
+    top: Top = 10,
+    inverse: Inverse = False,
+    new: New = False,
+    why: Why = False,
     on: OtherGraph = None,
     add: Added = None,
     remove: Removed = None,
@@ -76,11 +81,12 @@ def command(
     """
     output = Output(json)
     _check_request(head, relation, inverse, queries, out, skip_unknown)
-    reasoner = changed(output, asked_on(output, Reasoner.load(run_dir, **settings), on), add, remove)
+    reasoner = changed(output, opened(output, run_dir, on, settings), add, remove)
     if queries is not None and out is not None:
+        say_expectations(output, reasoner)
         _ask_file(output, reasoner, queries, out, top=top, new=new, why=why, skip_unknown=skip_unknown)
     elif head is not None and relation is not None:
-        _ask_one(output, reasoner, head, relation, top, inverse, new, why)
+        ask_one(output, reasoner, head, relation, top, inverse, new, why)
 
 
 def _check_request(
@@ -108,7 +114,7 @@ def _check_request(
         )
 
 
-def _ask_one(
+def ask_one(
     output: Output,
     reasoner: Reasoner,
     head: str,
@@ -118,11 +124,16 @@ def _ask_one(
     new: bool,
     why: bool,
 ) -> None:
+    """Ask a question and show its answers, with what can be expected of them."""
     predictions = reasoner.predict(head, relation, top, inverse, new)
     plain: list[dict[str, Any]] = [asdict(prediction) for prediction in predictions]
     if why:
         for answer in plain:
             answer["why"] = [asdict(path) for path in predictions.why(answer["answer"])]
+    for note in predictions.notes:
+        output.say(f"Note: {note}")
+    for answer in plain if predictions.notes else ():
+        answer["note"] = "; ".join(predictions.notes)
     question = f"<?, {relation}, {head}>" if inverse else f"<{head}, {relation}, ?>"
     output.result(plain, lambda: _show_answers(output, question, predictions, reasoner.graph, why))
 

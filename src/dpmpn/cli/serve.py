@@ -8,12 +8,21 @@ from typing import Annotated
 
 import typer
 
-from dpmpn.ask.reasoner import Reasoner
-from dpmpn.cli.changed_facts import Added, Removed, changed
+from dpmpn.cli.changed_facts import (
+    Added,
+    OtherGraph,
+    Removed,
+    RunName,
+    changed,
+    loaded,
+    opened,
+    say_expectations,
+)
 from dpmpn.cli.numbers import number
 from dpmpn.cli.output import Output, complain
 from dpmpn.cli.settings import with_settings
 from dpmpn.cli.signals import stoppable
+from dpmpn.data.importer import files_of
 from dpmpn.errors import ConfigError, DpmpnError, RunError, Stopped
 from dpmpn.files import sha256_of
 from dpmpn.files.held import remove_abandoned
@@ -24,7 +33,7 @@ _SHORT = 16  # letters of a token that can be guessed
 
 @with_settings("asking", "run")
 def command(
-    run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="folder of a trained run")],
+    run_dir: RunName,
     host: Annotated[
         str, typer.Option("--host", metavar="ADDRESS", help="where to serve; other machines reach 0.0.0.0")
     ] = "127.0.0.1",
@@ -40,6 +49,7 @@ def command(
         Path | None,
         typer.Option("--labels", metavar="FILE", help="what identifiers are called, as in `dpmpn import`"),
     ] = None,
+    on: OtherGraph = None,
     add: Added = None,
     remove: Removed = None,
     *,
@@ -48,17 +58,22 @@ def command(
     """Serve a trained model: a page to explore it at the printed address, and an HTTP API.
 
     Ctrl-C, or SIGTERM, finishes the requests that were taken and ends.
+
+    To explore a file of facts at once, without training: dpmpn serve any-graph --on facts.csv
     """
     if any(find_spec(name) is None for name in _NEEDED):
         raise ConfigError("serving needs some packages more: pip install 'dpmpn[serve]'")
     from dpmpn.serve.run import address, bind
+    from dpmpn.train.pretrained import CARD
 
     output = Output(None)
     token = _token(token_file) if token_file is not None else None
     _warn(host, token)
-    Reasoner.load(run_dir, **settings)  # a mistake is said before anything is started
-    inputs = [*(file for file in (labels, *(add or ()), *(remove or ())) if file is not None)]
+    loaded(run_dir, on, settings)  # a mistake is said before anything is started
+    inputs = [Path(run_dir) / CARD, *(files_of(on) if on is not None else ())]
+    inputs += [file for file in (labels, *(add or ()), *(remove or ())) if file is not None]
     identity = _identity(run_dir, inputs)
+    shown = run_dir if on is None else f"{run_dir} with {on}"
     if workers > 1 and "threads" not in settings:
         settings = {**settings, "threads": str(max(1, (os.cpu_count() or 1) // workers))}
     remove_abandoned()
@@ -72,17 +87,19 @@ def command(
             from dpmpn.serve.run import run
 
             output.console.quiet = not first  # what was changed is said once
-            reasoner = Reasoner.load(run_dir, **settings).in_memory()
+            reasoner = opened(output, run_dir, on, settings).in_memory()
             reasoner = reasoner if labels is None else reasoner.with_labels(labels)
-            explorer = Explorer(changed(output, reasoner, add, remove), run_dir)
+            reasoner = changed(output, reasoner, add, remove)
+            say_expectations(output, reasoner)
+            explorer = Explorer(reasoner, None if reasoner.is_pretrained else Path(run_dir))
             if _identity(run_dir, inputs) != identity:  # processes must not answer differently
                 raise RunError(
-                    f"{run_dir} was changed since this server was started; start it again to serve what it is now"
+                    f"{shown} was changed since this server was started; start it again to serve what it is now"
                 )
             run(make_app(explorer, token, allowed_hosts(host, token is not None)), taken, stop, started)
 
         def started() -> None:
-            output.say(f"serving {run_dir} on {address(taken)} (Ctrl-C stops it)")
+            output.say(f"serving {shown} on {address(taken)} (Ctrl-C stops it)")
 
         if workers == 1:
             serve(True, started, stop)
@@ -116,12 +133,16 @@ def _serve_together(
         raise typer.Exit(code)
 
 
-def _identity(run_dir: Path, inputs: Sequence[Path]) -> list[str]:
+def _identity(run_dir: str, inputs: Sequence[Path]) -> list[str]:
     """What is served: the run, and what changes it."""
     from dpmpn.train.run_folder import RunFolder
 
+    run = RunFolder(run_dir)
     try:
-        return [RunFolder(run_dir).identity(), *(sha256_of(file) for file in inputs if file.is_file())]
+        return [
+            *([run.identity()] if run.exists() else []),
+            *(sha256_of(file) for file in inputs if file.is_file()),
+        ]
     except OSError as error:
         raise ConfigError(f"cannot read {error.filename}: {error.strerror or error}") from error
 

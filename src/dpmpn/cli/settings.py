@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_args
 
 import typer
@@ -26,11 +26,15 @@ DASHES = {"token_normalize_func": lambda name: name.replace("_", "-")}
 
 
 def with_settings(*sections: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command an option for each setting of some sections, of all where none is named.
+    """Give a command an option for each setting of some sections, of all where none is named."""
+    return with_options([leaf for leaf in all_settings() if leaf.section in (sections or SECTIONS)])
+
+
+def with_options(leaves: Sequence[Setting]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each of some settings.
 
     The command gets those that were used as `settings`, texts by key; the configuration parses them.
     """
-    leaves = [leaf for leaf in all_settings() if leaf.section in (sections or SECTIONS)]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)

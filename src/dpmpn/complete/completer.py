@@ -14,7 +14,7 @@ from dpmpn.ask.core import HELD_OUT, Asker, fingerprint, paths_to
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.tables import Parts, table_format
 from dpmpn.complete.calibration import Calibration, Estimates
-from dpmpn.complete.measure import Finder, NewAnswers, calibration_of, digest_of
+from dpmpn.complete.measure import Finder, NewAnswers, calibration_of, digest_of, hides_facts
 from dpmpn.complete.questions import FIRST_HEAD_GROUP, Asking, QuestionList, Questions, check_questions
 from dpmpn.data.dataset import SPLITS
 from dpmpn.data.graph import KnowledgeGraph
@@ -63,6 +63,8 @@ def complete(
     tick, say = progress or (lambda *_: None), say or (lambda _: None)
     if calibration is None:
         calibration = calibration_of(reasoner, asking, progress=partial(tick, "measured"))
+    if calibration is None and min_probability is not None:
+        raise _unmeasured("no fact of this graph can be hidden to measure with; leave it out")
     request = {
         "command": "complete",
         "version": _VERSION,
@@ -116,16 +118,17 @@ def checked_request(
         raise ConfigError(f"'--max-questions' must be at least 1, not {max_questions}")
     if min_probability is not None and not 0 <= min_probability <= 1:
         raise ConfigError(f"'--min-probability' must be from 0 to 1, not {min_probability:g}")
-    if min_probability is not None and not len(reasoner.dataset.valid):
-        raise DataError(
-            "--min-probability needs validation facts to tell probabilities by, and this run has none; "
-            "leave it out, or train on a dataset with a validation split"
-        )
+    if min_probability is not None and not len(reasoner.dataset.valid) and not hides_facts(reasoner):
+        raise _unmeasured("this run has none; leave it out, or train on a dataset with a validation split")
     graph, ids = reasoner.graph, None
     if relations is not None:
         ids = sorted({graph.relation_names.id(name, "relation", graph.n_forward) for name in relations})
     check_questions(reasoner.dataset, asking, ids, head_type)
     return ids
+
+
+def _unmeasured(why: str) -> DataError:
+    return DataError(f"--min-probability needs validation facts to tell probabilities by, and {why}")
 
 
 def _why_none(best: pl.DataFrame, min_probability: float | None) -> str:

@@ -1,4 +1,8 @@
-"""New answers to questions; on validation facts they measure a calibration, which is kept in the run folder."""
+"""New answers to questions; on validation facts they measure a calibration, which is kept in the run folder.
+
+The pre-trained model has seen no fact of its graph. Where there are no validation facts, some of the graph's own are
+hidden from it and asked for.
+"""
 
 import hashlib
 import json
@@ -14,6 +18,7 @@ from dpmpn.ask.core import HELD_OUT, Asker, fingerprint
 from dpmpn.ask.reasoner import Reasoner
 from dpmpn.complete.calibration import Calibration, JudgedAnswers, calibrate
 from dpmpn.complete.questions import FIRST_HEAD_GROUP, Asking, QuestionList, Questions
+from dpmpn.data.changed_graph import with_hidden
 from dpmpn.data.dataset import Dataset
 from dpmpn.errors import RunError
 from dpmpn.files import read_json, write_json
@@ -21,6 +26,8 @@ from dpmpn.files import read_json, write_json
 FILE = "calibration.json"
 FORMAT, VERSION = "dpmpn-calibration", 2
 SAMPLE = 3000  # questions asked of each group with a validation fact, and as many without
+HIDDEN_SAMPLE = 500  # the same of hidden facts, which are measured anew for each graph: in seconds
+HIDDEN_SHARE = 0.1  # of the graph's facts
 _KNOWN = ("train", "test")  # what is not pretended to be missing
 
 
@@ -81,12 +88,15 @@ def calibration_of(
     reasoner: Reasoner,
     asking: Asking = Asking(),  # noqa: B008 (frozen)
     *,
-    sample: int = SAMPLE,
+    sample: int | None = None,
     again: bool = False,
     folder: Path | None = None,  # where it is kept
     progress: Callable[[int, int], None] | None = None,
 ) -> Calibration | None:
-    """The calibration of a model for a way of asking, as kept or measured now; None without validation facts."""
+    """The calibration of a model for a way of asking, as kept or measured now; None without facts to measure with."""
+    sample = sample or (HIDDEN_SAMPLE if hides_facts(reasoner) else SAMPLE)
+    if hides_facts(reasoner):
+        reasoner = reasoner.on(with_hidden(reasoner.dataset, HIDDEN_SHARE))
     if not len(reasoner.dataset.valid):
         return None
     model = fingerprint(reasoner.engine, reasoner.dataset)
@@ -100,6 +110,11 @@ def calibration_of(
         with suppress(RunError):  # a folder that cannot be written to costs measuring again, and nothing else
             write_json(folder / FILE, {**_heading(key, values), "calibration": values})
     return measured
+
+
+def hides_facts(reasoner: Reasoner) -> bool:
+    """Whether probabilities are measured with facts that are hidden from the graph, for want of validation facts."""
+    return reasoner.is_pretrained and not len(reasoner.dataset.valid)
 
 
 def measure(

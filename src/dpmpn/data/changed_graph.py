@@ -8,7 +8,9 @@ import polars as pl
 
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph, sorted_unique
+from dpmpn.data.inductive import with_relations_of
 from dpmpn.data.sources.formats import facts_of
+from dpmpn.data.splits import TRAIN, VALID, random_split
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError, UnknownName
 
@@ -27,34 +29,72 @@ class Changes:
     removed: int
     absent: int  # were to be removed, but the graph did not state them
     new_entities: tuple[str, ...]  # in the order of their ids
+    new_relations: tuple[str, ...] = ()  # likewise
 
 
 def changed_graph(
     graph: KnowledgeGraph, add: Facts = (), remove: Facts = ()
 ) -> tuple[KnowledgeGraph, Changes]:
     """The graph without some facts and with others, and what was changed; first facts go, then others come."""
-    added, removed, entities = _encoded(graph, add, remove)
+    added, removed, entities = _encoded(graph, facts_of(add), facts_of(remove))
     return _changed(graph, added, removed, entities)
 
 
-def changed_dataset(dataset: Dataset, add: Facts = (), remove: Facts = ()) -> tuple[Dataset, Changes]:
+def changed_dataset(
+    dataset: Dataset, add: Facts = (), remove: Facts = (), relations_may_be_new: bool = False
+) -> tuple[Dataset, Changes]:
     """The dataset whose graph and training triples lack some facts and have others.
 
     The training triples of a task are questions of one relation beside its graph: facts are only taken from them.
+    Relations may be new to a model that learnt none; their ids come after those of the others, and before inverses.
     """
-    added, removed, entities = _encoded(dataset.graph, add, remove)
+    facts, gone = facts_of(add), facts_of(remove)
+    new = _new_relations(dataset.graph, facts["relation"]) if relations_may_be_new else ()
+    dataset = _with_relations(dataset, new)
+    added, removed, entities = _encoded(dataset.graph, facts, gone)
     graph, changes = _changed(dataset.graph, added, removed, entities)
+    changes = replace(changes, new_relations=new)
     train = _without_rows(dataset.train, removed, graph)
     if dataset.candidates is None and len(added):
         train = np.concatenate([_without_rows(train, added, graph), added.astype(np.int32)])
     return replace(dataset, graph=graph, train=train), changes
 
 
+def with_hidden(dataset: Dataset, share: float, seed: int = 0) -> Dataset:
+    """The dataset with a share of its training facts hidden from the graph: they are its validation facts now.
+
+    They are drawn at random; each entity and each relation keeps a fact.
+    """
+    graph = dataset.graph
+    split = random_split(dataset.train, graph.n_entities, graph.n_relations, share, 0.0, seed)
+    train, hidden = (dataset.train[split.assignment == part] for part in (TRAIN, VALID))
+    return replace(dataset, graph=_without_edges(graph, graph.either_way(hidden)), train=train, valid=hidden)
+
+
+def _new_relations(graph: KnowledgeGraph, given: pl.Series) -> tuple[str, ...]:
+    """Names that are those of no relation of the graph, in ascending order."""
+    known = graph.relation_names
+    names = given.unique().sort().to_list()
+    return tuple(name for name in names if known.find(name) < 0 and not known.is_ambiguous(name))
+
+
+def _with_relations(dataset: Dataset, new: tuple[str, ...]) -> Dataset:
+    """The dataset with relations more that have no facts yet."""
+    if not new:
+        return dataset
+    graph, names, none = dataset.graph, dataset.graph.relation_names, np.empty((0, 3), np.int64)
+    every = [*names.names[: graph.n_forward], *new]
+    wider = KnowledgeGraph.from_ids(none, graph.entities, every, graph.n_forward < graph.n_relations)
+    if names.labels is not None:
+        labels = pl.DataFrame({"id": names.names}, {"id": pl.String}).hstack(names.labels)
+        wider = replace(wider, relation_names=wider.relation_names.labelled(labels))
+    return with_relations_of(dataset, wider)
+
+
 def _encoded(
-    graph: KnowledgeGraph, add: Facts, remove: Facts
+    graph: KnowledgeGraph, added: pl.DataFrame, removed: pl.DataFrame
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     """Facts to add and to remove as ids, and the names of new entities."""
-    added, removed = facts_of(add), facts_of(remove)
     names = _entity_names(added)
     ids = _ids_or_new(graph.entities, names, added)
     new = tuple(names.filter(pl.Series(ids < 0)).to_list())

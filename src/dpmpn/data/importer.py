@@ -6,7 +6,8 @@ as asked; all of them read with `sources` and number with `Encoder`: equal facts
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,8 +16,10 @@ import numpy as np
 import polars as pl
 
 from dpmpn.arguments import typed
+from dpmpn.data import storage
 from dpmpn.data.dataset import (
     CANDIDATES_FILE,
+    GRAPH,
     MANIFEST,
     SPLITS,
     Dataset,
@@ -31,9 +34,9 @@ from dpmpn.data.leakage import leakage
 from dpmpn.data.numbering import Encoder, NumberedFacts
 from dpmpn.data.registry import find_dataset, known_dataset
 from dpmpn.data.sources.base import COLUMNS, TIME, ReadOptions, Source
-from dpmpn.data.sources.formats import open_sources, source_of, split_files
+from dpmpn.data.sources.formats import is_source, open_sources, source_of, split_files
 from dpmpn.data.vocabulary import Vocabulary
-from dpmpn.errors import DataError
+from dpmpn.errors import DataError, UnknownName
 from dpmpn.files import whole_folder, write_json
 from dpmpn.settings import MOST_SEED, checked_number, refusal
 
@@ -77,6 +80,44 @@ def load_dataset(name_or_folder: str | Path) -> Dataset:
         raise without_train(folder)
     entry = known_dataset(str(name_or_folder))
     return _load_folder(entry.existing_folder(), entry.name)
+
+
+def load_facts(facts: Any, say: Callable[[str], None] | None = None) -> Dataset:
+    """The dataset that facts of any kind stand for, as they are: nothing is held out that is not held out already.
+
+    Takes what `load_dataset` takes, and what `dataset_from` does: files, addresses, frames, graphs and rows of names,
+    whose facts are all in the graph. Says of a file what was left out, and what may be wrong about how it was read.
+    """
+    if isinstance(facts, Dataset):
+        return facts
+    if not isinstance(facts, str | Path):
+        return dataset_from(facts, split=SplitChoice("none"))
+    if not is_source(facts):
+        try:
+            return load_dataset(facts)
+        except UnknownName as error:
+            hint = "there is no file or folder of this name; `dpmpn datasets` lists the datasets"
+            raise UnknownName(error.kind, error.name, error.near, hint) from error
+    with _options_of_import("the file"):
+        source = source_of(facts)
+        dataset, _ = read_dataset({"train": [source]}, name=_file_name(facts), split=SplitChoice("none"))
+    account = source.account
+    for sentence in (*(f"{n:,} left out: {reason}" for reason, n in account.skipped.items()), *account.notes):
+        if say is not None:
+            of_import = " (an option of `dpmpn import`)" if _OPTION.search(sentence) else ""
+            say(f"{account.source}: {sentence}{of_import}")
+    return dataset
+
+
+def files_of(facts: str) -> list[Path]:
+    """The files that say what `load_facts` reads of a text; none of an address."""
+    if is_source(facts):
+        return [Path(facts)]
+    folder, entry = Path(facts), find_dataset(facts)
+    if not folder.is_dir() and entry is not None:
+        folder = entry.existing_folder()
+    manifests = [folder / MANIFEST, folder / GRAPH / storage.MANIFEST]  # which have checksums of the rest
+    return [*manifests, *(Path(file) for files in split_files(folder).values() for file in files)]
 
 
 @typed
@@ -218,16 +259,29 @@ def _load_folder(folder: Path, name: str) -> Dataset:
         raise without_train(folder)
     is_task = bool(files["graph"]) and (folder / CANDIDATES_FILE).is_file()
     wanted = (*SPLITS, "graph") if is_task else SPLITS
-    try:
+    with _options_of_import("the folder"):
         sources = {which: open_sources(files[which], ReadOptions()) for which in wanted}
         facts = _numbered(sources).distinct()
+    dataset = replace(_dataset(facts, name), folder=folder)
+    return _as_task(dataset, facts) if is_task else dataset
+
+
+@contextmanager
+def _options_of_import(what: str) -> Iterator[None]:
+    """Say whose options a reader's error advises, where nobody can give them."""
+    try:
+        yield
     except DataError as error:
         if not _OPTION.search(str(error)):
             raise
-        advice = "an option of `dpmpn import`, which makes a dataset of the folder"
+        advice = f"an option of `dpmpn import`, which makes a dataset of {what}"
         raise DataError(f"{error} ({advice})") from error
-    dataset = replace(_dataset(facts, name), folder=folder)
-    return _as_task(dataset, facts) if is_task else dataset
+
+
+def _file_name(source: str | Path) -> str:
+    """What the facts of a file are called; of an address, which may hold a password, only its kind is told."""
+    kind, is_address, _ = str(source).partition("://")
+    return kind if is_address else name_of_folder(Path(source))
 
 
 def _as_task(dataset: Dataset, facts: NumberedFacts) -> Dataset:

@@ -41,7 +41,7 @@ def leakage(dataset: Dataset) -> dict[str, Any]:
     pairs = np.sort(pair_keys(facts, dataset.graph.n_entities))
     held_out = np.unique(np.concatenate([dataset.valid, dataset.test]), axis=0)
     new = held_out[dataset.graph.find_edges(*held_out.T) < 0]
-    repeats = _repeated_relations(np.concatenate([facts, new]), dataset.graph)
+    repeats = repeated_relations(np.concatenate([facts, new]), dataset.graph)
     report: dict[str, Any] = {
         split: _split_leakage(dataset.split(split), facts, pairs, repeats, dataset.graph)
         for split in ("valid", "test")
@@ -81,8 +81,8 @@ def stand_in(keys: np.ndarray, sorted_keys: np.ndarray) -> np.ndarray:
     return found
 
 
-class _Repeats(NamedTuple):
-    """Relations that share facts, one row for each of the two directions of reading."""
+class Repeats(NamedTuple):
+    """Relations most of whose facts are facts of another, too; one row for each of the two directions of reading."""
 
     relation: np.ndarray
     other: np.ndarray
@@ -92,7 +92,8 @@ class _Repeats(NamedTuple):
     other_share: np.ndarray
 
 
-def _repeated_relations(facts: np.ndarray, graph: KnowledgeGraph) -> _Repeats:
+def repeated_relations(facts: np.ndarray, graph: KnowledgeGraph, least_facts: int = MINIMAL_FACTS) -> Repeats:
+    """The pairs of relations of which one repeats the other, or its inverse, in so many facts or more."""
     keys = pair_keys(facts, graph.n_entities)
     order = np.argsort(keys, kind="stable")
     keys, relations = keys[order], facts[order, 1].astype(np.int64)
@@ -106,8 +107,8 @@ def _repeated_relations(facts: np.ndarray, graph: KnowledgeGraph) -> _Repeats:
     inverse, shared = np.tile(inverse.astype(bool), 2), np.tile(counts, 2)
     size = np.maximum(np.bincount(relations, minlength=n), 1)
     share, other_share = shared / size[relation], shared / size[other]
-    kept = (shared >= MINIMAL_FACTS) & (np.maximum(share, other_share) >= MINIMAL_SHARE)
-    return _Repeats(*(column[kept] for column in (relation, other, inverse, shared, share, other_share)))
+    kept = (shared >= least_facts) & (np.maximum(share, other_share) >= MINIMAL_SHARE)
+    return Repeats(*(column[kept] for column in (relation, other, inverse, shared, share, other_share)))
 
 
 def _co_occurrences(keys: np.ndarray, sides: np.ndarray, n_relations: int) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +136,7 @@ def _co_occurrences(keys: np.ndarray, sides: np.ndarray, n_relations: int) -> tu
 
 
 def _split_leakage(
-    triples: np.ndarray, facts: np.ndarray, pairs: np.ndarray, repeats: _Repeats, graph: KnowledgeGraph
+    triples: np.ndarray, facts: np.ndarray, pairs: np.ndarray, repeats: Repeats, graph: KnowledgeGraph
 ) -> dict[str, Any] | None:
     if not len(triples):
         return None
@@ -163,7 +164,7 @@ def _split_leakage(
     }
 
 
-def _repeated(triples: np.ndarray, repeats: _Repeats, inverse: bool, graph: KnowledgeGraph) -> np.ndarray:
+def _repeated(triples: np.ndarray, repeats: Repeats, inverse: bool, graph: KnowledgeGraph) -> np.ndarray:
     """Whether each triple stands in the graph under a relation most of whose facts repeat its own relation's."""
     telling = np.flatnonzero((repeats.inverse == inverse) & (repeats.share >= MINIMAL_SHARE))
     telling = telling[np.argsort(repeats.other[telling], kind="stable")]
@@ -180,7 +181,7 @@ def _repeated(triples: np.ndarray, repeats: _Repeats, inverse: bool, graph: Know
     return marked
 
 
-def _relation_pairs(repeats: _Repeats, graph: KnowledgeGraph) -> list[dict[str, Any]]:
+def _relation_pairs(repeats: Repeats, graph: KnowledgeGraph) -> list[dict[str, Any]]:
     """Each pair once, the relation with the larger share first."""
     name = graph.relation_names.name
     rows = [

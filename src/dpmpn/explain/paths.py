@@ -145,9 +145,10 @@ def _walks_between(carrying: _Carrying, start: int, end: int, most: int, enough:
     before, through, last, shares = simple_paths(
         start, end, offsets, heads, tails, carrying.passing[order], most, enough, _NEGLIGIBLE, _MAX_LOOKS
     )
+    strongest = np.argsort(-shares, kind="stable")
     return [
         Walk(_edges(triples, before, through, beginning), share)
-        for beginning, share in zip(last.tolist(), shares.tolist(), strict=True)
+        for beginning, share in zip(last[strongest].tolist(), shares[strongest].tolist(), strict=True)
     ]
 
 

@@ -1,4 +1,8 @@
-"""The strongest simple paths of a flow in time: how it came from start to end once its detours are erased."""
+"""The strongest simple paths of a flow in time: how it came from start to end once its detours are erased.
+
+Sums and products are loops: as operations on arrays they doubled the time to compile this, which whoever asks for the
+first time waits for.
+"""
 
 import heapq
 
@@ -21,7 +25,7 @@ def _mass_at(node: int, arriving: Floats, blocked: Bools, heads: Ints, tails: In
                 if now[heads[edge]] > 0 and not blocked[tails[edge]]:
                     later[tails[edge]] += now[heads[edge]] * passing[edge, time]
         now, later = later, now
-        later[:] = 0
+        later.fill(0.0)
     return here
 
 
@@ -53,7 +57,10 @@ def _best_ends(end: int, n_nodes: int, heads: Ints, tails: Ints, passing: Rows) 
 @kernel
 def _likely(arriving: Floats, best: Floats, length: int) -> float:
     """What the best single walk would bring; among equals a longer beginning goes first, so that some end."""
-    return float((arriving * best).sum()) * (1 + 1e-6 * length)
+    mass = 0.0
+    for time in range(len(arriving)):
+        mass += arriving[time] * best[time]
+    return mass * (1 + 1e-6 * length)
 
 
 @kernel
@@ -61,7 +68,7 @@ def simple_paths(
     start: int, end: int, edge_offsets: Ints, heads: Ints, tails: Ints, passing: Rows, most: int, enough: float,
     floor: float, max_looks: int,
 ) -> tuple[Ints, Ints, Ints, Floats]:  # fmt: skip
-    """The simple paths that most of a unit of mass took from start to end, strongest first.
+    """The simple paths that most of a unit of mass took from start to end, in the order they were found.
 
     The mass is at `start` at time 0 and moves along an edge at each time: of what is at the edge's head, the part
     passing[edge, time]; all of it is at `end` after the last time. A walk's path is what is left when its loops are
@@ -112,15 +119,16 @@ def simple_paths(
         for edge in range(edge_offsets[node], edge_offsets[node + 1]):
             if blocked[tails[edge]]:
                 continue
-            there = np.zeros(n_times)
-            there[1:] = here[:-1] * passing[edge]
-            if there.sum() > floor:
+            there, total = np.zeros(n_times), 0.0
+            for time in range(n_times - 1):
+                there[time + 1] = here[time] * passing[edge, time]
+                total += there[time + 1]
+            if total > floor:
                 before.append(beginning)
                 through.append(edge)
                 at.append(tails[edge])
                 length.append(length[beginning] + 1)
                 arriving.append(there)
-                mass = _likely(there, best[:, tails[edge]], length[-1]) if len(best) else there.sum()
+                mass = _likely(there, best[:, tails[edge]], length[-1]) if len(best) else total
                 heapq.heappush(waiting, (-mass, len(at) - 1))
-    order = np.argsort(-np.array(shares), kind="mergesort")
-    return np.array(before), np.array(through), np.array(ends)[order], np.array(shares)[order]
+    return np.array(before), np.array(through), np.array(ends), np.array(shares)

@@ -48,7 +48,7 @@ _FEW = 100  # answers that are written sooner than another thread is woken
 class Explorer:
     """A model and all that answers requests about it."""
 
-    def __init__(self, reasoner: Reasoner, run_dir: Path, limits: Limits = LIMITS) -> None:
+    def __init__(self, reasoner: Reasoner, run_dir: Path | None, limits: Limits = LIMITS) -> None:
         self.reasoner, self.limits, self.metrics = reasoner, limits, Metrics()
         self.info = {**model_info(reasoner, run_dir), "limits": asdict(limits)}
         reasoner.known.index()  # once, for all questions

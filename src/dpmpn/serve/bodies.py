@@ -179,6 +179,7 @@ class Answered(BaseModel):
 
     question: Question
     answers: list[Answer]
+    notes: list[str] = Field(description="what can be expected of the answers, where that is less than usual")
 
 
 class TimedAnswered(Answered):

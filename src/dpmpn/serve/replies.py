@@ -30,6 +30,7 @@ def answers(result: QueryResult, top: int, new: bool) -> dict[str, Any]:
             }
             for each in result.answers(top, new)
         ],
+        "notes": list(result.notes),
     }
 
 

@@ -27,8 +27,8 @@ _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 
 _QUESTIONS = (1, 2, 4, 8, 16, 32, 64)
 
 
-def model_info(reasoner: Reasoner, run_dir: Path) -> dict[str, Any]:
-    """All that the API says of a model; no path of this machine."""
+def model_info(reasoner: Reasoner, run_dir: Path | None) -> dict[str, Any]:
+    """All that the API says of a model, which has no folder if it is pre-trained; no path of this machine."""
     dataset, graph, changes = reasoner.dataset, reasoner.graph, reasoner.changes
     return {
         "dataset": {
@@ -42,19 +42,20 @@ def model_info(reasoner: Reasoner, run_dir: Path) -> dict[str, Any]:
             "facts_removed": changes.removed if changes else 0,
         },
         "configuration": to_dict(reasoner.config),
-        "metrics": _written(run_dir / "best.json").get("validation") or {},
+        "metrics": _written(run_dir, "best.json").get("validation") or {},
         "versions": {
-            "trained_with": _written(run_dir / VERSIONS),
+            "trained_with": _written(run_dir, VERSIONS),
             "served_with": {"dpmpn": metadata.version("dpmpn"), "python": platform.python_version()},
         },
         "examples": [asdict(question) for question in example_questions(reasoner)],
     }
 
 
-def _written(path: Path) -> dict[str, Any]:
+def _written(run_dir: Path | None, name: str) -> dict[str, Any]:
     """What a file of the run says; nothing where there is none."""
-    with suppress(RunError):
-        return read_json(path, "")
+    if run_dir is not None:
+        with suppress(RunError):
+            return read_json(run_dir / name, "")
     return {}
 
 

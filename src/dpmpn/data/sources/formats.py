@@ -109,6 +109,14 @@ def open_source(source: str, options: ReadOptions) -> Source:
     return _find_format(path, options).open(path, options)
 
 
+def is_source(given: str | Path) -> bool:
+    """Whether a text names a file or an address rather than a folder or a dataset; the file need not be there."""
+    name = PurePath(str(given).lower())
+    plain = name.with_suffix("") if name.suffix in PACKED_SUFFIXES else name
+    is_named_so = plain.suffix[1:] in FORMATS and not Path(given).is_dir()
+    return is_named_so or Path(given).is_file() or _URL.match(str(given)) is not None
+
+
 def split_files(folder: Path) -> dict[str, list[str]]:
     """The files in a folder that can be read, by what they hold: train, valid, test and graph."""
     return {which: _files_of(folder, stems) for which, stems in _STEMS.items()}

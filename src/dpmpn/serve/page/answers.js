@@ -6,13 +6,14 @@ const MOST = 1000; // answers that the server gives
 const SPLITS = { valid: "validation", test: "test" };
 let chosen = { name: "", text: "" }; // in the field of "why not"
 
-export function showAnswers({ question, answers, milliseconds }, { isNew, top, onAnswer, onNew, onMore, onWhyNot }) {
+export function showAnswers({ question, answers, notes, milliseconds }, { isNew, top, onAnswer, onNew, onMore, onWhyNot }) {
   const { head_label, relation_label, inverse } = question;
   const asked = questionParts(head_label, relation_label, inverse);
   const title = made("h2", { id: "answers-title", tabindex: "-1" }, ...asked);
   const rows = answers.map((answer) => made("li", {}, row(answer, answers[0], onAnswer)));
   const list = made("ol", { class: "answers" }, ...rows);
-  const parts = [title, newSwitch(isNew, onNew)];
+  const expected = notes.map((note) => made("p", { class: "small" }, `Note: ${clean(note)}.`));
+  const parts = [title, ...expected, newSwitch(isNew, onNew)];
   if (answers.length) parts.push(list);
   else parts.push(made("p", {}, isNew ? "There are no answers that are not known already." : "Nothing can be reached from here."));
   if (answers.length >= top && top < MOST) parts.push(button(onMore, "Show more answers"));

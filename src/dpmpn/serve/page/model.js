@@ -34,7 +34,9 @@ export async function showModel() {
     const measured = { ...Object.fromEntries(scores), "answers reached": coverage, questions: queries };
     parts.push(table("Measured on the validation facts", measured));
   }
-  parts.push(table("Trained with", versions.trained_with), table("Served with", versions.served_with));
+  const { trained_with, served_with } = versions; // the pre-trained model was not trained here
+  if (Object.keys(trained_with).length) parts.push(table("Trained with", trained_with));
+  parts.push(table("Served with", served_with));
   const settings = Object.entries(configuration).map(([section, values]) => table(section, values));
   parts.push(made("details", {}, made("summary", {}, "Configuration"), made("div", { class: "tables" }, ...settings)));
   byId("model-card").replaceChildren(...parts);
