@@ -27,6 +27,7 @@ FLOORS = (
     Floor("asking", ("ask",)),
     Floor("pictures, pages", ("render",)),
     Floor("reasons", ("explain",)),
+    Floor("learning from many graphs", ("pretrain",)),
     Floor("learning", ("train",)),
     Floor("ranks", ("evaluate",)),
     Floor("settings that suit", ("suitable_config",)),
