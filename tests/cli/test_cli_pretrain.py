@@ -1,6 +1,7 @@
 """`dpmpn pretrain`: what it says, what it leaves, how it goes on, and what it refuses."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -52,16 +53,29 @@ def test_it_goes_on_with_the_settings_it_had(call: Call, family: Path, tmp_path:
     assert_mistake(call, *other, "--validate", family, says=["given twice"])
 
 
+def test_validation_facts_that_would_change_the_splits_are_refused(
+    call: Call, family: Path, tmp_path: Path
+) -> None:
+    """Where they are apart from all others, other facts are hidden."""
+    graph, out = tmp_path / "graph", tmp_path / "weights"
+    graph.mkdir()
+    shutil.copy(family / "train.txt", graph)
+    assert call("pretrain", graph, "--out", out, *SMALL).code == 0
+    shutil.copy(family / "valid.txt", graph)
+    assert_mistake(call, "pretrain", graph, "--out", out, "--resume", says=[str(out), "graph"])
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
         (["--questions", "0"], ["questions", "from 1 to"]),
         (["--hide-pairs", "1.5"], ["hide_pairs", "from 0 to 1"]),
-        (["--least-hidden", "0.3"], ["least_hidden", "0.3", "most_hidden"]),
+        (["--least-hidden", "0.6"], ["least_hidden", "0.6", "most_hidden"]),
         (["--learning-rate", "fast"], ["learning_rate", "fast"]),
         (["--max-minutes", "0"], ["--max-minutes"]),
         (["--batches-per-update", "1000"], ["batches_per_update", "64"]),
         (["--model", "strong"], ["--model"]),
+        (["--relation-vectors", "turned"], ["--relation-vectors"]),
         (["--resume"], ["no pretraining.json", "leave out --resume"]),
     ],
 )

@@ -51,13 +51,34 @@ def test_only_training_facts_are_used(tmp_path: Path) -> None:
     assert graph.facts.n_entities == len({name for h, _, t in FACTS for name in (h, t)})
 
 
+def test_where_held_out_facts_are_apart_pairs_are_hidden_in_all_splits(tmp_path: Path) -> None:
+    """As in FB15K-237: else it would learn to look at edges that lead to no answer there."""
+    double = [(head, "raised by", tail) for head, relation, tail in FACTS if relation == "mother"]
+    path = folder(tmp_path / "apart", [*FACTS, *double])
+    settings = PretrainingSettings(hide_pairs=0, drop_doubled=0)
+
+    def joined(seed: int) -> bool:
+        """Whether any hidden fact joins entities that another one joins."""
+        (graph,), _ = read_graphs([str(path)], [])
+        whole = KnowledgeGraph.from_ids(*graph.facts[:3])
+        split = drawn_split(graph.facts, whole, np.random.default_rng(seed), settings)
+        pairs = set(zip(split.graph.all_heads().tolist(), split.graph.tails.tolist(), strict=True))
+        return any((int(head), int(tail)) in pairs for head, _, tail in split.hidden)
+
+    assert any(joined(seed) for seed in range(10))
+    apart = (FACTS[0][0], "knows", "m11")
+    assert not any({apart[0], apart[2]} == {head, tail} for head, _, tail in FACTS)
+    (path / "valid.txt").write_bytes(text([apart]))
+    assert not any(joined(seed) for seed in range(10))
+
+
 def test_doubled_relations_are_found_and_left_out_of_some_splits(tmp_path: Path) -> None:
     doubled = [(tail, "child", head) for head, relation, tail in FACTS if relation == "mother"]
     again = [(head, "dwells in", tail) for head, relation, tail in FACTS if relation == "lives in"][2:]
     path = str(folder(tmp_path / "doubled", [*FACTS, *doubled, *again]))
     (graph,), _ = read_graphs([path], [])
     facts = graph.facts
-    whole = KnowledgeGraph.from_ids(*facts)
+    whole = KnowledgeGraph.from_ids(*facts[:3])
     assert len(doubled_relations(facts, whole)) == 2
     for share, n_relations in ((0.0, 6), (1.0, 4)):
         settings = PretrainingSettings(subgraph_share=0.0, drop_doubled=share)

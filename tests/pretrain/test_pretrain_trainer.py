@@ -52,12 +52,12 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_loss_falls_and_unseen_graphs_are_answered_better(tmp_path: Path) -> None:
-    result = run(tmp_path / "out", questions="2500", validate_every="500", learning_rate="0.01")
+    result = run(tmp_path / "out", questions="1000", validate_every="50", learning_rate="0.01")
     lines = log(tmp_path / "out")
     losses = [line["loss"] for line in lines if line["kind"] == "train"]
     assert losses[-1] < 0.7 * losses[0]
     mrrs = [line["mean"]["mrr"] for line in lines if line["kind"] == "validation"]
-    assert mrrs[-1] > mrrs[0] and mrrs[-1] > 0.3
+    assert mrrs[-1] > mrrs[0] and mrrs[-1] > 0.8
     assert result.validation is not None and result.best is not None
     assert result.validation["mean"]["mrr"] == mrrs[-1]
     assert result.best["mrr"] == max(mrrs)
@@ -152,7 +152,7 @@ def test_other_graphs_and_settings_are_refused(unbroken: Path) -> None:
         adopt(unbroken, GRAPHS, [], config, settings)
     with pytest.raises(RunError, match="seed = 0, which cannot become 4"):
         adopt(unbroken, GRAPHS, HELD, config.replace(seed=4), settings)
-    with pytest.raises(RunError, match=r"hide_pairs = 0\.25, which cannot become 0\.5"):
+    with pytest.raises(RunError, match=r"hide_pairs = 0\.05, which cannot become 0\.5"):
         adopt(unbroken, GRAPHS, HELD, *small_settings(hide_pairs="0.5"))
 
 

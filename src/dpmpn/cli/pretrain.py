@@ -26,7 +26,8 @@ def command(
         list[str],
         typer.Argument(
             metavar="GRAPH...",
-            help="graphs to train on: names of `dpmpn datasets`, folders, or files of facts; only training facts count",
+            help="graphs to train on: names of `dpmpn datasets`, folders, or files of facts; only training facts "
+            "are learnt",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="folder for the weights")],

@@ -64,13 +64,13 @@ def command(
     if any(find_spec(name) is None for name in _NEEDED):
         raise ConfigError("serving needs some packages more: pip install 'dpmpn[serve]'")
     from dpmpn.serve.run import address, bind
-    from dpmpn.train.pretrained import CARD
+    from dpmpn.train.pretrained import ABOUT
 
     output = Output(None)
     token = _token(token_file) if token_file is not None else None
     _warn(host, token)
     loaded(run_dir, on, settings)  # a mistake is said before anything is started
-    inputs = [Path(run_dir) / CARD, *(files_of(on) if on is not None else ())]
+    inputs = [Path(run_dir) / ABOUT, *(files_of(on) if on is not None else ())]
     inputs += [file for file in (labels, *(add or ()), *(remove or ())) if file is not None]
     identity = _identity(run_dir, inputs)
     shown = run_dir if on is None else f"{run_dir} with {on}"

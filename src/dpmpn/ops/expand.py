@@ -179,7 +179,7 @@ def number_used(values: Ints, n_values: int) -> tuple[Ints, Ints]:
 
 
 @inline_kernel
-def _probe(keys: Ints, key: int) -> int:
+def probe(keys: Ints, key: int) -> int:
     """The index of `key` in an open-addressing table, or that of the free entry (-1) where it belongs."""
     mask = len(keys) - 1
     # Fibonacci hashing: neighbouring ids are common and must not form runs.
@@ -224,11 +224,11 @@ def relabel(
         keys, values = all_keys[:size], all_values[:size]
         keys[:] = -1
         for i in range(visited_offsets[q], visited_offsets[q + 1]):
-            at = _probe(keys, visited_node[i])
+            at = probe(keys, visited_node[i])
             keys[at], values[at] = visited_node[i], -1 - i  # negative: visited, but no slot yet
         for e in range(first, last):
             node = edge_tail[e]
-            at = _probe(keys, node)
+            at = probe(keys, node)
             if keys[at] == -1 or values[at] < 0:
                 slot_node[n_slots] = node
                 slot_visited[n_slots] = -1 if keys[at] == -1 else -1 - values[at]
@@ -249,7 +249,7 @@ def assign_ids(nodes: Ints, keys: Ints, values: Ints, n_known: int) -> tuple[Int
     new = np.empty(len(nodes), np.int32)
     n_new = 0
     for i in range(len(nodes)):
-        at = _probe(keys, nodes[i])
+        at = probe(keys, nodes[i])
         if keys[at] == -1:
             keys[at], values[at] = nodes[i], n_known + n_new
             new[n_new] = nodes[i]
@@ -264,7 +264,7 @@ def rehash(keys: Ints, values: Ints, size: int) -> tuple[Ints, Ints]:
     new_keys, new_values = np.full(size, -1, np.int64), np.empty(size, np.int64)
     for i in range(len(keys)):
         if keys[i] != -1:
-            at = _probe(new_keys, keys[i])
+            at = probe(new_keys, keys[i])
             new_keys[at], new_values[at] = keys[i], values[i]
     return new_keys, new_values
 

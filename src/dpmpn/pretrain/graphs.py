@@ -15,6 +15,7 @@ from dpmpn.data.sources.formats import split_files
 from dpmpn.errors import DataError
 from dpmpn.files import sha256_of
 from dpmpn.pretrain.splits import FEWEST_FACTS, Facts, renumbered
+from dpmpn.suitable_config import graph_facts
 from dpmpn.wording import counted
 
 
@@ -33,6 +34,7 @@ class NamedGraph:
             "facts": len(self.facts.triples),
             "entities": self.facts.n_entities,
             "relations": self.facts.n_relations,
+            "apart": self.facts.are_apart,
             "files": list(self.files),
         }
 
@@ -71,6 +73,7 @@ def _read_graph(name: str) -> NamedGraph:
             f"'{name}' has {counted(len(facts.triples), 'fact')}; a graph needs {FEWEST_FACTS} so that some can be "
             "hidden: leave it out"
         )
+    facts = facts._replace(are_apart=graph_facts(dataset).are_apart)
     described = tuple({"name": file.name, "sha256": sha256_of(file)} for file in files)
     return NamedGraph(dataset.name, facts, described)
 

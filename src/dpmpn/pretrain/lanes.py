@@ -70,7 +70,7 @@ class Lane:
         if graph not in self._current:
             facts = self.graphs[graph]
             if graph not in self._whole:
-                self._whole[graph] = KnowledgeGraph.from_ids(*facts)
+                self._whole[graph] = KnowledgeGraph.from_ids(*facts[:3])
             draw = np.random.default_rng(
                 [self.config.run.seed, self.number, graph, self.places[graph][0], _SPLIT]
             )

@@ -27,7 +27,7 @@ _DIFFERENCES = {
     "weight_average": 0.998,
 }
 _USED = {
-    "model": ("n_dims", "n_steps_in_agnn", "relation_vectors", "profiles", "gates", "n_relation_layers"),
+    "model": ("n_dims", "n_steps_in_agnn", "profiles", "gates", "n_relation_layers"),
     "training": (
         "batch_size",
         "joint_targets",
@@ -39,6 +39,8 @@ _USED = {
     "run": ("seed", "threads"),
 }
 """Settings of sections that are not used as a whole."""
+_MEANT = {"grad_clipnorm": "largest norm of the whole gradient; none = off"}
+"""Settings that mean something else here."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,10 @@ class PretrainingSettings(Section):
 
     questions: int = option(1_000_000, "questions to train on", at_least=1, at_most=10**12)
     batches_per_update: int = option(
-        2, "batches, each of a graph of its own, whose mean gradient is one update", at_least=1, at_most=64
+        2,
+        "batches, each of a graph that is drawn for it, whose mean gradient is one update",
+        at_least=1,
+        at_most=64,
     )
     subgraph_share: float = option(
         0.5, "part of the splits that are made of a random part of their graph", at_least=0, at_most=1
@@ -58,17 +63,17 @@ class PretrainingSettings(Section):
         0.05, "smallest part of a split's facts that is hidden and asked for", above=0, at_most=0.9
     )
     most_hidden: float = option(
-        0.25, "largest part of a split's facts that is hidden and asked for", above=0, at_most=0.9
+        0.35, "largest part of a split's facts that is hidden and asked for", above=0, at_most=0.9
     )
     most_hidden_facts: int = option(12_000, "most facts of a split that are hidden and asked for", at_least=1)
     hide_pairs: float = option(
-        0.25,
+        0.05,
         "part of the splits in which every fact between the two entities of a hidden one is hidden, too",
         at_least=0,
         at_most=1,
     )
     drop_doubled: float = option(
-        0.5,
+        0.75,
         "part of the splits that lose the relations most of whose facts repeat those of another, or its inverse",
         at_least=0,
         at_most=1,
@@ -77,7 +82,7 @@ class PretrainingSettings(Section):
         0.0, "part of the splits that lose up to 30 % of their other facts", at_least=0, at_most=1
     )
     drop_relations: float = option(
-        0.0, "part of the splits that lose up to 30 % of their relations", at_least=0, at_most=1
+        0.2, "part of the splits that lose up to 30 % of their relations", at_least=0, at_most=1
     )
     merge_relations: float = option(
         0.0,
@@ -117,7 +122,8 @@ def all_options() -> list[Setting]:
         values = getattr(config, section)
         for setting in settings_of(section, type(values)):
             if setting.key in _USED.get(section, (setting.key,)):
-                found.append(setting._replace(default=getattr(values, setting.key)))
+                meant = _MEANT.get(setting.key, setting.help)
+                found.append(setting._replace(default=getattr(values, setting.key), help=meant))
     return found
 
 

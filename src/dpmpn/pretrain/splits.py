@@ -23,6 +23,7 @@ class Facts(NamedTuple):
     triples: np.ndarray  # int64, n x 3 (head, relation, tail), sorted and unique
     n_entities: int
     n_relations: int
+    are_apart: bool = False  # held-out facts join entities that no other fact joins, as in FB15K-237
 
 
 class Split(NamedTuple):
@@ -44,9 +45,8 @@ def drawn_split(
     if draw.random() < s.drop_doubled:
         single = rows[~np.isin(facts.triples[rows, 1], doubled_relations(facts, whole))]
         rows = single if len(single) >= FEWEST_FACTS else rows
-    if len(rows) < len(facts.triples):
-        facts = renumbered(facts.triples[rows])
-    return hide(_varied(facts, draw, s), draw, s)
+    part = facts if len(rows) == len(facts.triples) else renumbered(facts.triples[rows])
+    return hide(_varied(part, draw, s)._replace(are_apart=facts.are_apart), draw, s)
 
 
 def doubled_relations(facts: Facts, whole: KnowledgeGraph) -> np.ndarray:
@@ -64,13 +64,16 @@ def doubled_relations(facts: Facts, whole: KnowledgeGraph) -> np.ndarray:
 
 
 def hide(facts: Facts, draw: np.random.Generator, s: PretrainingSettings) -> Split:
-    """Hide some facts, in some splits all others that join their entities, and in some a part of all others, too."""
+    """Hide some facts, in some splits all others that join their entities, and in some a part of all others, too.
+
+    Where held-out facts of a graph are apart from all others, those that join their entities are hidden in all splits.
+    """
     triples, n_facts = facts.triples, len(facts.triples)
     count = round(draw.uniform(s.least_hidden, s.most_hidden) * n_facts)
     hidden = np.sort(draw.permutation(n_facts)[: min(max(count, 1), s.most_hidden_facts)])
     is_gone = np.zeros(n_facts, bool)
     is_gone[hidden] = True
-    if draw.random() < s.hide_pairs:
+    if draw.random() < s.hide_pairs or facts.are_apart:
         pairs = pair_keys(triples, facts.n_entities)
         is_gone |= np.isin(pairs, pairs[hidden])
     if draw.random() < s.thin_facts:

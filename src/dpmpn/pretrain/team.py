@@ -175,7 +175,7 @@ def _message(
     meta: dict[str, Any] = {"config": to_dict(config), "settings": asdict(settings), "lanes": lanes}
     arrays: dict[str, np.ndarray] = {}
     for kind, some in (("graphs", graphs), ("validation", validation)):
-        meta[kind] = [(facts.n_entities, facts.n_relations) for facts in some]
+        meta[kind] = [facts[1:] for facts in some]
         arrays |= {f"{kind}{i}": facts.triples for i, facts in enumerate(some)}
     return meta, arrays
 

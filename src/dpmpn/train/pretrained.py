@@ -17,10 +17,11 @@ from dpmpn.engine.model import Model
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.files import check_version, encoded, read_json, sha256_of, write_together
 from dpmpn.models import build_model
+from dpmpn.models.any_graph.settings import AnyGraphSettings
 from dpmpn.train.tensors import read_tensors, write_tensors
 
-ANY_GRAPH = "any-graph"
-WEIGHTS, CARD = "weights.safetensors", "weights.json"
+ANY_GRAPH = AnyGraphSettings.name
+WEIGHTS, ABOUT = "weights.safetensors", "weights.json"
 FORMAT, VERSION = "dpmpn-any-graph", 1
 _NETWORK = "network."
 _ADVICE = "make it anew with `dpmpn pretrain`, or install the package again if it came with it"
@@ -39,7 +40,7 @@ class Pretrained:
 
 def is_pretrained(folder: Path) -> bool:
     """Whether a folder holds such a model."""
-    return (folder / CARD).is_file()
+    return (folder / ABOUT).is_file()
 
 
 @cache
@@ -51,7 +52,7 @@ def shipped() -> Pretrained:
 
 def load_pretrained(folder: Path) -> Pretrained:
     """The model of a folder; it is refused unless the weights are those that its card was written for."""
-    path = folder / CARD
+    path = folder / ABOUT
     values = read_json(path, _ADVICE)
     check_version(path, values, FORMAT, VERSION, _ADVICE, RunError)
     try:
@@ -78,8 +79,8 @@ def write_pretrained(folder: Path, model: Model, config: Config, card: dict[str,
     def write_card(file: IO[bytes]) -> None:
         file.write(encoded(json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n"))
 
-    files = {folder / WEIGHTS: write_weights, folder / CARD: write_card}
-    write_together(files, instead_of=[folder / CARD])
+    files = {folder / WEIGHTS: write_weights, folder / ABOUT: write_card}
+    write_together(files, instead_of=[folder / ABOUT])
 
 
 def _named(model: Model) -> dict[str, Tensor]:

@@ -15,7 +15,7 @@ from dpmpn.models import check_memory, on_device
 from dpmpn.models.any_graph.network import AnyGraphNetwork
 from dpmpn.models.any_graph.settings import AnyGraphSettings
 from dpmpn.suitable_config import suitable_config
-from dpmpn.train.pretrained import ANY_GRAPH, CARD, Pretrained, is_pretrained, load_pretrained, shipped
+from dpmpn.train.pretrained import ABOUT, ANY_GRAPH, Pretrained, is_pretrained, load_pretrained, shipped
 from dpmpn.train.run_folder import RunFolder
 
 _OF_WEIGHTS = ("n_dims", "n_steps_in_agnn", "n_relation_layers", "profiles", "gates")
@@ -33,7 +33,7 @@ def start_named(name: str) -> Pretrained:
     advice = f"--from takes {ANY_GRAPH}, the model of the package, or a folder that `dpmpn pretrain` made"
     if RunFolder(folder).exists():
         raise ConfigError(f"{name} is a run, whose model belongs to its graph; {advice}")
-    what = f"has no {CARD}" if folder.is_dir() else "is no folder" if folder.exists() else "is not there"
+    what = f"has no {ABOUT}" if folder.is_dir() else "is no folder" if folder.exists() else "is not there"
     raise ConfigError(f"{name} {what}; {advice}")
 
 

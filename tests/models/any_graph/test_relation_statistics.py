@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from dpmpn.data.changed_graph import changed_graph
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.models.any_graph.reference import statistics_reference
+from dpmpn.models.any_graph import walks as walks_module
+from dpmpn.models.any_graph.reference import statistics_reference, walks_reference
 from dpmpn.models.any_graph.statistics import N_FEATURES, RelationStatistics
+from dpmpn.models.any_graph.walks import DOUBT, HEADS, Walks
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "strong"))
 from strong_cases import random_graph
@@ -25,16 +27,37 @@ def assert_same(found, expected):
     assert found.n_entities == expected.n_entities
 
 
+def assert_same_walks(found, expected):
+    for walks, others in zip(found, expected, strict=True):
+        for share, other in zip(walks[:3], others[:3], strict=True):
+            np.testing.assert_array_equal(share, other)
+        for part, other in zip(walks.rules, others.rules, strict=True):
+            np.testing.assert_array_equal(part, other)
+
+
+def all_walks(statistics):
+    return [statistics.walks.of(relation) for relation in range(len(statistics.inverse))]
+
+
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(seed=SEEDS, n_triples=st.integers(0, 120))
 def test_counted_as_defined(seed, n_triples):
     graph = random_graph(np.random.default_rng(seed), 12, 4, n_triples)
-    assert_same(RelationStatistics.of(graph), statistics_reference(graph))
+    statistics = RelationStatistics.of(graph)
+    assert_same(statistics, statistics_reference(graph))
+    assert_same_walks(all_walks(statistics), walks_reference(graph))
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
-@given(seed=SEEDS)
-def test_counted_on_where_facts_come_and_go(seed):
+@given(seed=SEEDS, heads=st.sampled_from([3, HEADS]))
+def test_counted_on_where_facts_come_and_go(seed, heads):
+    """Also where walks begin at some heads alone, and facts change which."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(walks_module, "HEADS", heads)
+        _check_counted_on(seed)
+
+
+def _check_counted_on(seed):
     rng = np.random.default_rng(seed)
     before = random_graph(rng, 12, 4, 60)
     names, relations = list(before.entities), list(before.relation_names)
@@ -49,8 +72,12 @@ def test_counted_on_where_facts_come_and_go(seed):
     ]
     after, _ = changed_graph(before, come, gone)
     statistics = RelationStatistics.of(before)
-    assert_same(statistics.after(before, after), RelationStatistics.of(after))
+    had = all_walks(statistics)
+    later, anew = statistics.after(before, after), RelationStatistics.of(after)
+    assert_same(later, anew)
+    assert_same_walks(all_walks(later), all_walks(anew))
     assert_same(statistics, RelationStatistics.of(before))  # as they were
+    assert_same_walks(all_walks(statistics), had)
 
 
 def test_shares_in_numbers():
@@ -74,3 +101,30 @@ def test_a_relation_without_an_inverse_has_none_of_its_shares():
     asked = RelationStatistics.of(graph).features(np.array([0]))[0]
     assert asked[0, 1] == 0 and asked[0, 3] == 0  # not its own inverse, and none of its entities has that
     assert asked[0, 2] == pytest.approx(1)
+
+
+def test_walks_in_numbers():
+    # Children have a mother, who has a husband: the father of all but one. Relations: mother, husband, father.
+    family = [(child, 0, 10 + child) for child in range(4)] + [(10 + i, 1, 20 + i) for i in range(4)]
+    fathers = [(child, 2, 20 + child) for child in range(3)] + [(3, 2, 20)]
+    walks = Walks(KnowledgeGraph.from_ids(np.array(family + fathers), 24, 3))
+    mother, husband, father, n = 0, 1, 2, 6
+    assert walks.of(father).first[mother] == pytest.approx(3 / (4 + DOUBT))
+    assert walks.of(father).reached[mother] == 0.75
+    rule = dict(zip(*map(np.ndarray.tolist, walks.of(father).rules), strict=True))
+    assert rule[mother * n + husband] == pytest.approx(3 / (4 + DOUBT))
+    # A mother is the father's wife: three of the four walks by a child's father come to her child's mother.
+    assert walks.of(mother).second[husband + 3] == pytest.approx(3 / (4 + DOUBT))
+
+
+def test_of_many_heads_some_are_walked_from():
+    """A relation that always follows another: the share is the same whichever heads are drawn."""
+    n = 3 * HEADS
+    people, places = np.arange(n), n + np.arange(n)
+    lives, country = (
+        np.stack([people, 0 * people, places], 1),
+        np.stack([places, 0 * people + 1, people * 0 + 2 * n], 1),
+    )
+    is_from = np.stack([people, 0 * people + 2, people * 0 + 2 * n], 1)
+    graph = KnowledgeGraph.from_ids(np.concatenate([lives, country, is_from]), 2 * n + 1, 3)
+    assert Walks(graph).of(2).first[0] == pytest.approx(HEADS / (HEADS + DOUBT))

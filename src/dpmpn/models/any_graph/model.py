@@ -7,15 +7,20 @@ import torch
 from torch import Tensor
 
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.batch import QueryBatch
+from dpmpn.engine.settings import Horizon
+from dpmpn.models.any_graph.fast import AnyGraphSteps
 from dpmpn.models.any_graph.network import AnyGraphNetwork
-from dpmpn.models.any_graph.reference import statistics_reference
+from dpmpn.models.any_graph.reference import AnyGraphReference
 from dpmpn.models.any_graph.statistics import RelationStatistics
 from dpmpn.models.strong.asked import Asked
 from dpmpn.models.strong.fast import row_pools
 from dpmpn.models.strong.model import StrongModel, StrongOnGraph
+from dpmpn.models.strong.profiles import Profiles
+from dpmpn.models.strong.trace import StepRecord
 from dpmpn.ops.pool import RowPools
 
-_MOST_KEPT = 1 << 28  # bytes of what relations are: some 2,000 relations asked on a graph of 500
+_MOST_KEPT = 1 << 28  # bytes of what relations are: some 1,200 relations asked on a graph of 500
 
 
 class AnyGraphModel(AnyGraphNetwork, StrongModel):
@@ -25,13 +30,13 @@ class AnyGraphModel(AnyGraphNetwork, StrongModel):
 
     def on(self, graph: KnowledgeGraph, reference: bool = False) -> "AnyGraphOnGraph":
         """On any graph; a tuned model on graphs of its relations."""
-        statistics = statistics_reference(graph) if reference else self._statistics(graph)
-        return AnyGraphOnGraph(self, graph, reference, row_pools(self), statistics)
+        return AnyGraphOnGraph(self, graph, reference, row_pools(self), self._statistics(graph))
 
     def _statistics(self, graph: KnowledgeGraph) -> RelationStatistics:
         """Counted, or counted on from the last graph where this one is that with other facts."""
-        if self._counted is not None and self._counted[0].relation_names is graph.relation_names:
-            before, statistics = self._counted
+        counted = self._counted  # once: another thread may ask on another graph
+        if counted is not None and counted[0].relation_names is graph.relation_names:
+            before, statistics = counted
             statistics = statistics if before is graph else statistics.after(before, graph)
         else:
             statistics = RelationStatistics.of(graph)
@@ -55,6 +60,18 @@ class AnyGraphOnGraph(StrongOnGraph):
         super().__init__(model, graph, reference, pools)
         self.statistics = statistics
         self._kept: dict[int, Tensor] = {}  # by relation asked: what it was told
+
+    def _steps(
+        self, batch: QueryBatch, horizon: Horizon, profiles: Profiles, records: list[StepRecord] | None
+    ) -> AnyGraphSteps:
+        walks = self.statistics.walks
+        return AnyGraphSteps(
+            self.model, self.graph, batch, horizon, profiles, self.pools, self.asked, records, walks
+        )
+
+    def _reference_steps(self, batch: QueryBatch, horizon: Horizon) -> AnyGraphReference:
+        walks = self.statistics.walks
+        return AnyGraphReference(self.model, self.graph, batch, horizon, self.asked, walks)
 
     def asked(self, relations: np.ndarray) -> Asked:
         """What everything is to some relations asked; where the relation network is kept, so is what it says."""

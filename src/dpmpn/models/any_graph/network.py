@@ -15,12 +15,15 @@ from torch.nn import functional
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.models.any_graph.relation_network import RelationNetwork
-from dpmpn.models.any_graph.settings import AnyGraphSettings
+from dpmpn.models.any_graph.settings import PRIOR_UNITS, AnyGraphSettings
 from dpmpn.models.any_graph.statistics import N_FEATURES
 from dpmpn.models.strong.asked import Asked, relations_asked
 from dpmpn.models.strong.network import Step, StrongNetwork, with_rows
 from dpmpn.ops.gate import MessageColumns
+from dpmpn.ops.layers import SparseRows, sparse_product
 
+RULE_LEVELS = np.array([0.0, 0.005, 0.01, 0.02, 0.04, 0.07, *np.linspace(0.1, 0.9, 9)])
+"""Confidences that part the levels of rules: what each level means to a message is learnt."""
 _VISITED = 3.0  # how much likelier a visited entity is at first: as in the stronger model
 
 
@@ -40,9 +43,29 @@ class DirectStep(Step):
 
 @dataclass(frozen=True, eq=False)
 class AskedOfGraph(Asked):
-    """What is asked, with what the graph says of each relation in its light."""
+    """What is asked, with what the graph says of each relation in its light.
 
+    The prior of an entity is that of the stronger model, a sum over its relations, and what a hidden layer makes of
+    them together: of a kind of entity that should have a relation, and has not.
+    """
+
+    hidden: Tensor  # asked x features x PRIOR_UNITS
+    hidden_weight: Tensor  # asked x PRIOR_UNITS
     told: Tensor  # asked * (relations + 1) x (2 n_dims + N_FEATURES): x and the statistics; nothing of the self-loop
+
+    def prior_of_profiles(self, features: SparseRows) -> Tensor:
+        """What an entity of each profile has before any step, as a logit: profiles x asked."""
+        # One after another: of all at once, the units would take more memory than anything else.
+        more = [
+            torch.relu(sparse_product(features, rows)) @ weight
+            for rows, weight in zip(self.hidden, self.hidden_weight, strict=True)
+        ]
+        return super().prior_of_profiles(features) + torch.stack(more, 1)
+
+    def prior_of_entities(self, profile: Tensor) -> Tensor:
+        """The same by its definition, from entities x features: asked x entities."""
+        units = torch.relu(profile @ self.hidden)  # asked x entities x units
+        return super().prior_of_entities(profile) + (units * self.hidden_weight[:, None]).sum(2)
 
 
 class AnyGraphNetwork(StrongNetwork):
@@ -61,16 +84,21 @@ class AnyGraphNetwork(StrongNetwork):
         # Of a relation that an entity has, and of how often: what it adds to prior, first state and read-out.
         self.to_prior = nn.Sequential(nn.Linear(hidden, dims), nn.ReLU(), _small(dims, 2, 0.1))
         self.to_profile = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU())
+        self.to_hidden = _small(hidden, 2 * PRIOR_UNITS, 0.5)
+        self.to_hidden_weight = _small(dims, PRIOR_UNITS, 0.3)
         self.to_begin = _small(hidden, 2 * dims, 0.15)
         self.to_read = _small(hidden, 2 * hidden, 0.15)
         # Of what every entity has, a constant and the degree, by the relation asked.
         self.to_common = nn.ModuleDict(
             {
                 "prior": _small(dims, 2, 0.1),
+                "hidden": _small(dims, 2 * PRIOR_UNITS, 0.5),
                 "begin": _small(dims, 2 * dims, 0.15),
                 "read": _small(dims, 2 * hidden, 0.15),
             }
         )
+        # What it adds to a second step's message that rules of the graph lead on to the answer: by their level.
+        self.rule_levels = nn.Parameter(torch.zeros(len(RULE_LEVELS) + 1, MessageColumns(dims).of_relation))
         self.to_more = _small(dims, 2, 0.1)  # of visited entities, and of the head
         with torch.no_grad():
             self.to_more.bias.copy_(torch.tensor([_VISITED, 0.0]))
@@ -99,6 +127,9 @@ class AnyGraphNetwork(StrongNetwork):
         if self.profile_state is not None:
             begin = self._of_features("begin", self.to_begin(profile), query, self.profile_state)
         read = self._of_features("read", self.to_read(profile), query, self.read_profile)
+        hidden = self._of_features(
+            "hidden", self.to_hidden(profile), query, self.queries.new_zeros(0, PRIOR_UNITS)
+        )
         has, often = self.to_prior(x).unbind(2)  # asked x relations
         prior = torch.cat([has, often, self.to_common["prior"](query)], 1)
         return AskedOfGraph(
@@ -111,6 +142,8 @@ class AnyGraphNetwork(StrongNetwork):
             visited=more[:, 0] + with_rows(self.visited, n)[of],
             is_head=more[:, 1] + with_rows(self.is_head, n)[of],
             told=told_with_loop.flatten(0, 1),
+            hidden=hidden.view(len(query), -1, PRIOR_UNITS),
+            hidden_weight=self.to_hidden_weight(query),
         )
 
     def relation_vectors(self, step: Step, asked: Asked, of_asked: Tensor, relation: Tensor) -> Tensor:

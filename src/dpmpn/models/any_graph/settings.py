@@ -10,6 +10,9 @@ from dpmpn.engine.settings import Choice, GraphFacts, Horizon, MemoryNeed
 from dpmpn.models.strong.settings import StrongSettings
 from dpmpn.settings import option
 
+PRIOR_UNITS = 16
+"""Units of the hidden layer that the prior has beside its sum over relations."""
+
 
 @dataclass(frozen=True)
 class AnyGraphSettings(StrongSettings):
@@ -27,12 +30,15 @@ class AnyGraphSettings(StrongSettings):
     )
 
     def memory_need(self, graph: KnowledgeGraph, horizon: Horizon, training: bool) -> MemoryNeed:
-        """What the stronger model needs, and what each relation is to the one asked, with layers and gradients."""
+        """What the stronger model needs, and what each relation is to the one asked, with layers and gradients.
+
+        Units of the prior are kept for gradients alone.
+        """
         need = super().memory_need(graph, horizon, training)
         layers = self.n_relation_layers if training else 1
-        return MemoryNeed(
-            need.query + graph.n_relations * (layers * 24 + 16) * self.n_dims * FLOAT, need.node
-        )
+        relations = graph.n_relations * (layers * 24 + 16) * self.n_dims
+        units = graph.n_entities * 3 * PRIOR_UNITS if training else 0
+        return MemoryNeed(need.query + (relations + units) * FLOAT, need.node)
 
     @classmethod
     def derived(cls, facts: GraphFacts) -> Iterator[Choice]:

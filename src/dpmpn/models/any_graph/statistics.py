@@ -15,16 +15,15 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.memory import memory_budget
 from dpmpn.errors import ConfigError
 from dpmpn.kernels import Bools, Ints, kernel
+from dpmpn.models.any_graph.walks import Walks
 from dpmpn.ops.layers import SparseRows
 from dpmpn.wording import memory
 
-N_FEATURES = 2 + 2 * 12 + 2 * 4
+N_FEATURES = 2 + 2 * (12 + 6) + 2 * 4
 """What `features` tells of a relation in the light of another."""
 NEIGHBOURS = 32
 """Relations that another learns of in a layer."""
-_BYTES_OF_PAIR = (
-    40  # counts, shares, and what they are made of: measured on graphs of 4,000 and 20,000 relations
-)
+_BYTES_OF_PAIR = 40  # counts, shares, and what they are made of: measured on 4,000 and 20,000 relations
 _LOG_FACTS, _LOG_DEGREE = 8.0, 2.0  # bring logarithms to the size of the other features
 
 
@@ -33,25 +32,24 @@ class RelationStatistics:
     """Counts of relations and of pairs of them."""
 
     owners: np.ndarray  # int64, relations x relations: entities with edges of both
-    joined: (
-        np.ndarray
-    )  # int64, relations x relations: edges of the first whose two entities the second joins, too
+    joined: np.ndarray  # int64, relations x relations: edges of the first whose ends the second joins, too
     edges: np.ndarray  # int64, relations
     n_entities: int  # with any edge
     inverse: np.ndarray  # relations
+    walks: Walks
 
     @classmethod
     def of(cls, graph: KnowledgeGraph) -> "RelationStatistics":
-        """Count them: half a second for a million edges."""
+        """Count them: half a second for a million edges; walks are counted when they are asked for."""
         n = graph.n_relations
         _check_memory(n)
         owners, joined = np.zeros((n, n), np.int64), np.zeros((n, n), np.int64)
         everyone = np.ones(graph.n_entities, bool)
         _count(graph.offsets, graph.relations, graph.tails, everyone, 1, owners, joined)
-        return cls._from(graph, owners, joined)
+        return cls._from(graph, owners, joined, Walks(graph))
 
     def after(self, before: KnowledgeGraph, graph: KnowledgeGraph) -> "RelationStatistics":
-        """The counts on a graph that differs from the one before in some facts: only its entities are counted anew."""
+        """The counts on a graph that differs from the one before in some facts: what is near them is counted anew."""
         owners, joined = self.owners.copy(), self.joined.copy()
         changed = _changed(
             before.offsets, before.relations, before.tails, graph.offsets, graph.relations, graph.tails
@@ -59,13 +57,15 @@ class RelationStatistics:
         old = (before.offsets, before.relations, before.tails, changed[: before.n_entities])
         _count(*old, -1, owners, joined)
         _count(graph.offsets, graph.relations, graph.tails, changed, 1, owners, joined)
-        return self._from(graph, owners, joined)
+        return self._from(graph, owners, joined, self.walks.after(graph, changed))
 
     @classmethod
-    def _from(cls, graph: KnowledgeGraph, owners: np.ndarray, joined: np.ndarray) -> "RelationStatistics":
+    def _from(
+        cls, graph: KnowledgeGraph, owners: np.ndarray, joined: np.ndarray, walks: Walks
+    ) -> "RelationStatistics":
         edges = np.bincount(graph.relations, minlength=graph.n_relations)
         n_entities = int((np.diff(graph.offsets) > 0).sum())
-        return cls(owners, joined, edges, n_entities, graph.inverse)
+        return cls(owners, joined, edges, n_entities, graph.inverse, walks)
 
     @cached_property
     def shared(self) -> Tensor:
@@ -108,18 +108,31 @@ class RelationStatistics:
         """What the graph says of each relation in the light of each one asked: asked x relations x N_FEATURES.
 
         Whether it is that one or its inverse; P of it and of its inverse with that one and its inverse, either way; O
-        of it with both, either way; square roots of these, which tell small shares apart; the numbers of each.
+        of it with both, either way; walks to the tails of that one, and of its inverse backwards; square roots of
+        these, which tell small shares apart; the numbers of each.
         """
         q, inverse, n = torch.from_numpy(asked.astype(np.int64)), self.of_inverse, len(self.inverse)
-        is_one = torch.eye(n + 1)[:, :n]
+        every = torch.arange(n)
         shares = []
         for one in (q, inverse[q]):
             for table in (self.shared, self.shared.t()):
                 shares += [table[one][:, :n], table[one][:, inverse]]
             shares += [self.repeated[one][:, :n], self.repeated.t()[one][:, :n]]
-        columns = [is_one[q], is_one[inverse[q]], *shares, *(share.sqrt() for share in shares)]
+        ahead, back = self._walked(q), self._walked(inverse[q])
+        for share in range(3):
+            shares += [ahead[share][:, :n], back[share][:, inverse]]
+        is_one = [(every == one[:, None]).float() for one in (q, inverse[q])]
+        columns = [*is_one, *shares, *(share.sqrt() for share in shares)]
         singles = self.singles.expand(len(q), -1, -1), self.singles[q][:, None].expand(-1, n, -1)
         return torch.cat([torch.stack(columns, 2), *singles], 2)
+
+    def _walked(self, asked: Tensor) -> Tensor:
+        """What walks from heads of some relations say of each: 3 x asked x relations + 1; zeros where there is none."""
+        n, rows = len(self.inverse), np.zeros((3, len(asked), len(self.inverse) + 1), np.float32)
+        for i, relation in enumerate(asked.tolist()):
+            if relation < n:
+                rows[:, i, :n] = self.walks.of(relation)[:3]
+        return torch.from_numpy(rows)
 
 
 def _largest(table: np.ndarray) -> SparseRows:

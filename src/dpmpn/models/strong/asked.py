@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from dpmpn.models.strong.profiles import n_features
+from dpmpn.ops.layers import SparseRows, sparse_product
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,14 @@ class Asked:
     def n_relations(self) -> int:
         """Of the graph, without the self-loop."""
         return (self.n_features - n_features(0)) // 2
+
+    def prior_of_profiles(self, features: SparseRows) -> Tensor:
+        """What an entity of each profile has before any step, as a logit: profiles x asked."""
+        return sparse_product(features, self.prior.t())
+
+    def prior_of_entities(self, profile: Tensor) -> Tensor:
+        """The same by its definition, from entities x features: asked x entities."""
+        return self.prior @ profile.t()
 
     def relation_rows(self, of_asked: Tensor, relation: Tensor) -> Tensor:
         """Some relations, each as it is to one of those asked: rows x 2 n_dims."""

@@ -19,7 +19,7 @@ from dpmpn.models.strong.read_out import Reached
 from dpmpn.models.strong.trace import StepRecord
 from dpmpn.ops.expand import find_pairs, number_used
 from dpmpn.ops.gate import LEAST_FLOW, Senders, gate, gated, inflows, receive
-from dpmpn.ops.layers import scored, sparse_product, updated
+from dpmpn.ops.layers import scored, updated
 from dpmpn.ops.pool import RowPools
 
 
@@ -51,7 +51,7 @@ class StrongSteps(FastSteps):
         asked = self.asked = ask(relations)
         of_asked = torch.from_numpy(self.of_asked)
         self.query = asked.query.index_select(0, of_asked)  # queries x n_dims
-        of_profiles = sparse_product(profiles.features, asked.prior.t())  # profiles x relations asked
+        of_profiles = asked.prior_of_profiles(profiles.features)  # profiles x relations asked
         self.prior = of_profiles.t().contiguous().index_select(0, of_asked)  # queries x profiles
         self.visited = Visited.at_heads(batch.heads)
         begin, row = self._begin(batch.heads, self.of_asked)
@@ -107,14 +107,8 @@ class StrongSteps(FastSteps):
         rows = self.visited.row[senders_at]
         pair_offsets, pair_from = find_pairs(scan.edge_offsets, scan.edge_relation)
         pair_relation = scan.edge_relation[pair_offsets[:-1]].astype(np.int64)
-        n_relations = self.graph.n_relations + 1
-        used, pair_row = number_used(
-            self.of_asked[scan.from_query[pair_from]] * n_relations + pair_relation,
-            len(self.asked) * n_relations,
-        )
-        of_asked, of_relation = (torch.from_numpy(x) for x in np.divmod(used, n_relations))
         sent = self.states.read(torch.from_numpy(rows)) @ step.send
-        relation = self.network.relation_vectors(step, self.asked, of_asked, of_relation)
+        relation, pair_row = self._relation_vectors(t, step, scan, pair_from, pair_relation)
         senders = Senders(self.attention, rows, sent, relation, self.network.settings.gates)
         flow = senders.flows(pair_from, pair_row)
         choice = None
@@ -136,6 +130,18 @@ class StrongSteps(FastSteps):
                 StepRecord(scan, self.visited, senders_at, message, flow, pair_offsets, received, choice)
             )
         return scan, received
+
+    def _relation_vectors(
+        self, t: int, step: Step, scan: Scan, pair_from: np.ndarray, pair_relation: np.ndarray
+    ) -> tuple[Tensor, np.ndarray]:
+        """What relations add to messages, once for each relation asked, and the row of each pair."""
+        n_relations = self.graph.n_relations + 1
+        used, pair_row = number_used(
+            self.of_asked[scan.from_query[pair_from]] * n_relations + pair_relation,
+            len(self.asked) * n_relations,
+        )
+        of_asked, of_relation = (torch.from_numpy(x) for x in np.divmod(used, n_relations))
+        return self.network.relation_vectors(step, self.asked, of_asked, of_relation), pair_row
 
     def _state_rows(self, scan: Scan) -> np.ndarray:
         """The row of each slot's state; those that were not visited get the states that they begin with."""

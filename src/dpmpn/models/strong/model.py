@@ -15,7 +15,7 @@ from dpmpn.engine.trace import ReasoningTrace
 from dpmpn.models.strong.asked import Asked
 from dpmpn.models.strong.fast import StrongSteps, row_pools
 from dpmpn.models.strong.network import StrongNetwork
-from dpmpn.models.strong.profiles import GraphProfiles
+from dpmpn.models.strong.profiles import GraphProfiles, Profiles
 from dpmpn.models.strong.read_out import Reached, loss_of, prior_of, probabilities
 from dpmpn.models.strong.reference import StrongReference, loss_reference
 from dpmpn.models.strong.trace import StepRecord, contributions, traced_steps
@@ -44,15 +44,22 @@ class StrongOnGraph(ModelOnGraph[StrongModel]):
     def _run(
         self, batch: QueryBatch, horizon: Horizon, records: list[StepRecord] | None = None
     ) -> StrongSteps:
-        profiles = self._profiles.without(batch.removed)
-        steps = StrongSteps(self.model, self.graph, batch, horizon, profiles, self.pools, self.asked, records)
+        steps = self._steps(batch, horizon, self._profiles.without(batch.removed), records)
         steps.run()
         return steps
 
+    def _steps(
+        self, batch: QueryBatch, horizon: Horizon, profiles: Profiles, records: list[StepRecord] | None
+    ) -> StrongSteps:
+        return StrongSteps(self.model, self.graph, batch, horizon, profiles, self.pools, self.asked, records)
+
     def _run_reference(self, batch: QueryBatch, horizon: Horizon) -> StrongReference:
-        steps = StrongReference(self.model, self.graph, batch, horizon, self.asked)
+        steps = self._reference_steps(batch, horizon)
         steps.run()
         return steps
+
+    def _reference_steps(self, batch: QueryBatch, horizon: Horizon) -> StrongReference:
+        return StrongReference(self.model, self.graph, batch, horizon, self.asked)
 
     @torch.no_grad()
     def answer(self, batch: QueryBatch, horizon: Horizon) -> Answer:

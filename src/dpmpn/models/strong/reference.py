@@ -43,7 +43,7 @@ class StrongReference(ReferenceSteps):
         self.profile = profile_features(graph, batch.removed, profiles_on).to(
             self.query
         )  # entities x features
-        self.prior = self.asked.prior @ self.profile.t()  # queries x entities
+        self.prior = self.asked.prior_of_entities(self.profile)  # queries x entities
         begin = self.query.new_zeros(1, self.n_entities, self.query.shape[1])
         if self.asked.begin is not None:
             begin = self.profile @ self.asked.of_each(self.asked.begin)
@@ -67,7 +67,7 @@ class StrongReference(ReferenceSteps):
     def step(self, t: int, frontier: Tensor, scan: ReferenceScan) -> None:
         """Messages along all edges, to the N3 nodes where most attention flows; their new states and attention."""
         step = self.network.steps[t]
-        message, flow = self.messages(step, scan)  # edges x dims, edges
+        message, flow = self.messages(t, scan)  # edges x dims, edges
         inflow = flow.new_zeros(len(scan.nodes)).index_add(0, scan.slot, flow)  # scanned
         attended = self.attending_to(t, inflow.detach(), scan.nodes)
         kept = torch.isin(scan.slot, attended)
@@ -82,15 +82,13 @@ class StrongReference(ReferenceSteps):
         self.states = self.states.index_copy(0, row, new)
         self.attention = self.attention.index_copy(0, row, node_attention(step, new, query))
 
-    def messages(self, step: Step, scan: ReferenceScan) -> tuple[Tensor, Tensor]:
+    def messages(self, t: int, scan: ReferenceScan) -> tuple[Tensor, Tensor]:
         """A message for each edge, and its flow.
 
         flow * (W1 h * (1 + k(r, q)) + v(r, q)) * gate(W2 h + u(r, q)), and attention * gate(w . h + f(r, q)).
         """
-        network, query = self.network, scan.from_query[scan.sender]
-        relation = network.relation_vectors(
-            step, self.asked, query, scan.relation
-        )  # edges x MessageColumns.of_relation: v, u, k and f
+        network, step = self.network, self.network.steps[t]
+        relation = self.relation_vectors(t, scan)  # edges x MessageColumns.of_relation: v, u, k and f
         sent = (self.states[self._senders] @ step.send)[scan.sender]  # edges x MessageColumns.of_sender
         flow, at = self.attention[self._senders][scan.sender], MessageColumns(self.query.shape[1])
         if network.settings.gates == "edges":
@@ -98,6 +96,11 @@ class StrongReference(ReferenceSteps):
         elif network.settings.gates == "off":
             flow = torch.ones_like(flow)
         return gated(sent, relation, flow[:, None]), flow
+
+    def relation_vectors(self, t: int, scan: ReferenceScan) -> Tensor:
+        """What the relation of each edge adds to its message, in the light of the relation asked."""
+        query = scan.from_query[scan.sender]
+        return self.network.relation_vectors(self.network.steps[t], self.asked, query, scan.relation)
 
     def attending_to(self, t: int, inflow: Tensor, nodes: Tensor) -> Tensor:
         """Of the scanned nodes those that get messages: where most attention flows, in the last step with the prior."""
