@@ -164,7 +164,7 @@ def _say_calibration(output: Output, calibration: "Calibration | None", measurin
     before, after = (100 * each.error_of_first for each in (calibration.before, calibration.after))
     output.say(
         f"probabilities measured with {calibration.asked:,} of {calibration.questions:,} questions and "
-        f"{calibration.facts:,} {measuring} facts; calibration error of first answers: "
+        f"{counted(calibration.facts, f'{measuring} fact')}; calibration error of first answers: "
         f"attention {before:.1f} %, calibrated {after:.1f} %"
     )
 
