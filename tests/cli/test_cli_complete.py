@@ -29,7 +29,7 @@ def test_the_table_for_people(call: Call, trained: Path) -> None:
         "validation",
         "because",
     ]
-    assert "validation facts; calibration error of first answers" in result.out
+    assert "1 validation fact; calibration error of first answers" in result.out
     assert "% of " in result.out
     why = call("complete", trained, "--top", 2, "--why").out
     assert why.count("Why ") == 2
