@@ -1,4 +1,4 @@
-# make demo: install, train on the bundled graph, measure it, ask three questions, check the answers and list missing facts
+# make demo: install, ask the model that comes with the package, train one, measure it, check its answers, list missing facts
 # make explore: ask the demo's model in the browser, and see why (PORT=8000)
 # make test: install and run all tests
 # make sbom: list what the package runs with, as CycloneDX JSON, build/sbom.cdx.json
@@ -11,28 +11,28 @@ DEMO := runs/demo
 PORT := 8000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo explore test docs sbom install postgresql chromium style types kernels
+.PHONY: help demo explore test docs sbom use install postgresql chromium style types kernels
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
-install: .venv/installed
+# To use the package, and to test it. Again only when the package's needs or the pinned versions changed.
+use: .venv/installed-serve
+install: .venv/installed-test
 
-# Again only when the package's needs or the pinned versions changed.
-.venv/installed: pyproject.toml $(CONSTRAINTS)
+.venv/installed-%: pyproject.toml $(CONSTRAINTS)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install python3" >&2; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[$*]'
 	@touch $@
 
-demo: install
+demo: use
 	@rm -rf $(DEMO)
 	@BIN=$(BIN) RUN=$(DEMO) sh examples/demo.sh
 
-# The model is trained first if the demo was not run yet.
-explore: install
-	@test -e $(DEMO)/best.json || $(BIN)/dpmpn train countries --model strong --out $(DEMO)
-	@$(BIN)/dpmpn serve $(DEMO) --port $(PORT)
+# Before the demo was run, the model that comes with the package is asked.
+explore: use
+	@$(BIN)/dpmpn serve $$(test -e $(DEMO)/best.json && echo $(DEMO) || echo demo) --port $(PORT)
 
 # One test reads facts from a PostgreSQL that it starts itself.
 postgresql:

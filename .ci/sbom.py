@@ -12,7 +12,8 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-EXTRAS = ("draw", "plot", "rdf", "serve", "sql")  # what is used; not what only tests need
+# What is used; not what only tests need.
+EXTRAS = ("draw", "excel", "plot", "rdf", "serve", "sql", "tensorboard")
 
 
 def bill(root: str = "dpmpn", extras: tuple[str, ...] = EXTRAS) -> dict[str, Any]:

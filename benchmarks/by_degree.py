@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.evaluate.evaluator import known_answers, rank_queries
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.files import write_json
+from dpmpn.reasoner.reasoner import Reasoner
 
 DEGREES = (1, 5, 10, 20, 50, 200)
 HELD_OUT = (1, 2, 3, 6, 11)  # answers of the same question in validation and test, with the one asked for

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.files import write_whole
+from dpmpn.reasoner.reasoner import Reasoner
 
 WARM_UP = 5
 

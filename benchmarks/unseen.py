@@ -18,7 +18,6 @@ import numpy as np
 import scipy.sparse as sparse
 import torch
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.importer import load_dataset
@@ -27,6 +26,7 @@ from dpmpn.evaluate.evaluator import known_answers, rank_queries
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import summarise
 from dpmpn.models.paper.network import PaperNetwork
+from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.trainer import train
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from synthetic import power_law_dataset
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.config import Config
 from dpmpn.models import build_model
+from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.train.checkpoint import save_best
 from dpmpn.train.run_folder import RunFolder
 

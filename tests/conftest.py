@@ -15,5 +15,6 @@ settings.load_profile("same-every-time")
 # For those who ask only whether a test fails (--hypothesis-profile), and not for the smallest case that makes it.
 settings.register_profile("first-failure", phases=[Phase.explicit, Phase.generate])
 
-# What a shell runs in the background ignores Ctrl-C, and so would the programs that tests interrupt.
+# What a shell runs in the background ignores Ctrl-C and, with nohup, SIGHUP; so would programs that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)

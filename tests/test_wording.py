@@ -11,6 +11,7 @@ from dpmpn.wording import (
     counted,
     duration,
     in_json,
+    interval_shown,
     listed,
     megabytes,
     memory,
@@ -20,9 +21,16 @@ from dpmpn.wording import (
     percentage,
     plural,
     probability_shown,
+    score_shown,
+    sentence,
     six_digits,
     small_percent,
 )
+
+
+def test_a_sentence_ends_with_one_stop() -> None:
+    assert sentence("Wood comes from Acme Co., Ltd.") == "Wood comes from Acme Co., Ltd."
+    assert sentence("Wood comes from Acme") == "Wood comes from Acme."
 
 
 def test_counts() -> None:
@@ -40,8 +48,14 @@ def test_lists(texts: list[str], said: str) -> None:
 
 
 def test_next_to_nothing_is_not_nothing() -> None:
-    shown = [probability_shown(probability) for probability in (1.0, 0.6871, 0.0005, 0.00049, 5e-6)]
+    shown = [score_shown(score) for score in (1.0, 0.6871, 0.0005, 0.00049, 5e-6)]
     assert shown == ["1.000", "0.687", "0.001", "0.0005", "5e-06"]
+
+
+def test_no_probability_is_certain_or_impossible() -> None:
+    shown = [probability_shown(p) for p in (1.0, 0.996, 0.994, 0.6871, 0.006, 0.004, 0.0)]
+    assert shown == [">0.99", ">0.99", "0.99", "0.69", "0.01", "<0.01", "<0.01"]
+    assert interval_shown(0.001, 0.5) == "<0.01 to 0.50"
 
 
 def test_parts_in_per_cent() -> None:

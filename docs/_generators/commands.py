@@ -36,9 +36,9 @@ def commands() -> list[Command]:
 
 
 def _below(name: str, command: Any) -> Iterator[Command]:
-    shown = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
-    options = [parameter for parameter in shown if parameter.opts[0].startswith("-")]
-    yield Command(name, command.help or "", [p for p in shown if p not in options], options)
+    """A command and those below it, with all options: the reference has room for those that `--help` leaves out."""
+    options = [parameter for parameter in command.params if parameter.opts[0].startswith("-")]
+    yield Command(name, command.help or "", [p for p in command.params if p not in options], options)
     for inner in getattr(command, "commands", {}).values():
         yield from _below(f"{name} {inner.name}", inner)
 

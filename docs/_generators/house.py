@@ -22,11 +22,13 @@ class Floor:
 
 FLOORS = (
     Floor("command line", ("cli",)),
-    Floor("server, laboratory", ("serve", "lab")),
+    Floor("server, laboratory, first steps", ("serve", "lab", "start")),
+    Floor("Python", ("reasoner",)),
     Floor("many questions", ("complete", "explain_eval")),
     Floor("asking", ("ask",)),
     Floor("pictures, pages", ("render",)),
     Floor("reasons", ("explain",)),
+    Floor("probabilities", ("calibrate",)),
     Floor("learning from many graphs", ("pretrain",)),
     Floor("learning", ("train",)),
     Floor("ranks", ("evaluate",)),
@@ -36,6 +38,7 @@ FLOORS = (
     Floor("steps", ("engine",)),
     Floor("arrays", ("ops",)),
     Floor("facts", ("data",)),
+    Floor("how far it is", ("progress",)),
     Floor("ground", ("arguments", "settings", "files", "provenance", "wording", "kernels")),
     Floor("errors", ("errors",)),
 )

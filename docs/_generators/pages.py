@@ -19,7 +19,11 @@ def _index_first(page: Path) -> tuple[bool, Path]:
 def results_toctree() -> str:
     """The part of the contents that grows with each result: all pages of `exhibits`, whichever there are."""
     found = [*DOCS.glob("compare*.md"), *sorted(DOCS.glob("exhibits/*.md"), key=_index_first)]
-    pages = ["../benchmarks/README", *(str(page.relative_to(DOCS).with_suffix("")) for page in found)]
+    pages = [
+        "results",
+        "../benchmarks/README",
+        *(str(page.relative_to(DOCS).with_suffix("")) for page in found),
+    ]
     return "\n".join(["```{toctree}", ":hidden:", ":caption: Results", "", *pages, "```"])
 
 

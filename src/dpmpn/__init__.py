@@ -7,7 +7,11 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    """Load the public names when one is first used, so that the command line can hear Ctrl-C before that."""
+    """The version, or the public names: loaded when one is first used, so that Ctrl-C is heard before that."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("dpmpn")
     if name == "__all__" or not name.startswith("_"):
         import importlib
 

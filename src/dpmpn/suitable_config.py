@@ -12,18 +12,24 @@ from dpmpn.data.leakage import joined_pairs
 from dpmpn.data.registry import find_dataset
 from dpmpn.engine.settings import Choice, GraphFacts
 from dpmpn.models import MODELS
+from dpmpn.models.paper.settings import PaperSettings
+from dpmpn.models.strong.settings import StrongSettings
+
+DEFAULT_MODEL = StrongSettings.name
+"""What is trained on any dataset unless another model is named."""
 
 
 def suitable_config(dataset: Dataset, model: str | None = None) -> tuple[Config, list[str]]:
     """The preset of a known dataset, else settings derived from the graph; and sentences that say why.
 
-    With a model's name, the settings are for that one; presets of other models than the paper's are named
-    `<preset>-<model>`. Without one, a dataset of the paper has the paper's model, and any other graph the strong one.
+    They are for the model of that name, for the stronger one where none is given. Presets of the paper's model have
+    the dataset's name, those of another are named `<preset>-<model>`.
     """
+    model = model or DEFAULT_MODEL
     preset = _preset_of(dataset, model)
     if preset is not None:
         return load_preset(preset), [f"preset {preset}"]
-    return derived_config(graph_facts(dataset), model or "strong")
+    return derived_config(graph_facts(dataset), model)
 
 
 def derived_config(facts: GraphFacts, model: str) -> tuple[Config, list[str]]:
@@ -47,7 +53,7 @@ def graph_facts(dataset: Dataset) -> GraphFacts:
     )
 
 
-def _preset_of(dataset: Dataset, model: str | None) -> str | None:
+def _preset_of(dataset: Dataset, model: str) -> str | None:
     """Preset of a dataset of the registry; a folder that only shares its name does not count."""
     entry = find_dataset(dataset.name)
     folder = entry.folder() if entry is not None else None
@@ -55,7 +61,7 @@ def _preset_of(dataset: Dataset, model: str | None) -> str | None:
         return None
     if not dataset.folder.samefile(folder):
         return None
-    name = (entry.preset or entry.name) + ("" if model in (None, "paper") else f"-{model}")
+    name = (entry.preset or entry.name) + ("" if model == PaperSettings.name else f"-{model}")
     return name if name in preset_names() else None
 
 
@@ -80,12 +86,12 @@ def _length(facts: GraphFacts) -> Iterator[Choice]:
         return
     yield "validate_every_queries", 0, "at the end of each epoch"
     if facts.pme_valid is not None:
-        yield "patience", 5, f"training may end before {epochs} epochs when five bring nothing better"
+        yield "patience", 5, f"training ends before {epochs} epochs if five in a row bring no improvement"
 
 
 def _leak(facts: GraphFacts) -> str:
     if facts.pme_valid is None:
-        return "there are no validation triples to tell whether answers share a pair with other edges"
+        return "there are no validation triples to show whether answers share a pair with other edges"
     joined = f"{facts.pme_valid:.1%} of the validation pairs are joined by a training triple"
     if facts.are_apart:
         return f"{joined}, as in FB15K-237, so such edges must not help in training"

@@ -19,7 +19,8 @@ _UNSEEN = (
 _MARKS = "\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
 _BEYOND_JSON = re.compile(f"[\x7f-\x9f\u2028\u2029{_MARKS}\ud800-\udfff]")
 _LAID_OUT = "\n\t\u2068\u2069"  # what texts are set with here: lines, and names that keep their direction to themselves
-_SMALL_PROBABILITY = 0.0005  # what three decimals would show as nothing
+_NEXT_TO_NOTHING = 0.005  # what two decimals would show as nothing, or as certain
+_SMALL_SCORE = 0.0005  # what three decimals would show as nothing
 _SMALL_PART = 0.005  # what whole per cent would show as nothing
 _NEARLY_ALL = 0.9995  # below it, a part is not all
 _FIRST_DIGIT = 1e-5  # parts below it have no digit that anybody wants
@@ -40,9 +41,21 @@ def listed(texts: Sequence[str], last: str = "and") -> str:
     return f"{', '.join(texts[:-1])} {last} {texts[-1]}" if len(texts) > 1 else "".join(texts)
 
 
+def score_shown(score: float) -> str:
+    """A score with three decimals; one that is next to nothing, but not nothing, does not look like it."""
+    return f"{score:.3f}" if score >= _SMALL_SCORE else f"{score:.1g}"
+
+
 def probability_shown(probability: float) -> str:
-    """A probability with three decimals; one that is next to nothing, but not nothing, does not look like it."""
-    return f"{probability:.3f}" if probability >= _SMALL_PROBABILITY else f"{probability:.1g}"
+    """A probability with two decimals, as it is not known any better; none is certain or impossible."""
+    if probability >= 1 - _NEXT_TO_NOTHING:
+        return ">0.99"
+    return f"{probability:.2f}" if probability >= _NEXT_TO_NOTHING else "<0.01"
+
+
+def interval_shown(low: float, high: float) -> str:
+    """An interval of probabilities: 0.61 to 0.89."""
+    return f"{probability_shown(low)} to {probability_shown(high)}"
 
 
 def percent(part: float) -> str:
@@ -96,6 +109,11 @@ def megabytes(n_bytes: float, digits: int = 0) -> str:
 def memory(n_bytes: int) -> str:
     """A size of memory in whole MB or GB, by powers of two."""
     return f"{n_bytes >> 30:,} GB" if n_bytes >= 1 << 30 else f"{n_bytes / 2**20:,.0f} MB"
+
+
+def sentence(text: str) -> str:
+    """A text with the stop at its end; a name such as "Acme Ltd." brings its own."""
+    return text if text.endswith(".") else f"{text}."
 
 
 def one_line(text: str) -> str:

@@ -10,7 +10,8 @@ from crash_points import crashes
 from forked_cli import ForkedCli
 from one_line import caller, is_refused
 
-from dpmpn.train.run_folder import RunFolder
+from dpmpn.reasoner.reasoner import Reasoner
+from dpmpn.train.run_folder import RunFolder, run_path
 
 KEPT = "what was done is kept: make room, and the same command goes on"
 N_QUESTIONS = 2500  # three parts
@@ -40,7 +41,7 @@ def unbroken(cli: ForkedCli, out: Path, *command: object) -> Work:
 
 @pytest.fixture(scope="module")
 def predict(cli: ForkedCli, folder: Path) -> Work:
-    asked = ("--queries", folder / "questions.csv")
+    asked = ("--queries", folder / "questions.csv", "--any-role")
     return unbroken(cli, folder / "predicted.csv", "predict", folder / "run", *asked)
 
 
@@ -92,16 +93,18 @@ def test_every_step(cli: ForkedCli, work: Work, tmp_path: Path) -> None:
     assert out.read_bytes() == work.table
 
 
-def test_every_step_of_measuring(cli: ForkedCli, complete: Work, folder: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(folder / "run", tmp_path / "run")
+def test_every_step_of_measuring(cli: ForkedCli, tmp_path: Path) -> None:
+    run = shutil.copytree(run_path("demo"), tmp_path / "run")
+    measuring = ("calibrate", run, "--questions", 40, "--threads", 1)
+    assert cli.run(*measuring).code == 0
+    whole, points = (run / "calibration.json").read_bytes(), 0
     (run / "calibration.json").unlink()
-    points = 0
-    for point, ended in crashes(cli, run, "complete", run, "--threads", 1):
+    for point, ended in crashes(cli, run, *measuring):
         points = point
         assert ended.code in (0, -signal.SIGKILL), ended
         RunFolder.open(run).model("best")
     assert points >= 4
-    assert (run / "calibration.json").read_bytes() == (folder / "run" / "calibration.json").read_bytes()
+    assert (run / "calibration.json").read_bytes() == whole
     assert not list(run.glob(".*.partial"))
 
 
@@ -178,7 +181,7 @@ def test_questions_that_changed_in_between(
     (tmp_path / "out").mkdir()
     out = tmp_path / "out" / "table.csv"
     questions = shutil.copy(folder / "questions.csv", tmp_path)
-    command = ["predict", folder / "run", "--queries", questions, "--threads", 1]
+    command = ["predict", folder / "run", "--queries", questions, "--any-role", "--threads", 1]
     (part,) = broken_off(cli, Work(command, b""), out)
     text = Path(questions).read_text()
     Path(questions).write_text(text + "child1,husband\n")
@@ -191,15 +194,19 @@ def test_questions_that_changed_in_between(
 
 
 def test_places_where_no_table_can_be(
-    folder: Path, predict: Work, complete: Work, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    predict: Work,
+    complete: Work,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     call = caller(capsys)
     (tmp_path / "mine.csv").write_text("mine")
     (tmp_path / "folder.csv").mkdir()
     before = sorted(tmp_path.rglob("*"))
-    calibration = folder / "run" / "calibration.json"
-    kept = calibration.read_bytes()
-    calibration.unlink()
+    # It is said before minutes of measuring.
+    monkeypatch.setattr(Reasoner, "calibrate", lambda *_, **__: pytest.fail("measured"))
     places = {
         tmp_path / "missing" / "x.csv": "missing is not a folder",
         folder / "questions.csv" / "x.csv": "questions.csv is not a folder",
@@ -214,8 +221,7 @@ def test_places_where_no_table_can_be(
     for place, says in places.items():
         for work in (predict, complete):
             assert is_refused(call(*work.command, "--out", place), says)
-    assert not calibration.exists()  # it was said before minutes of measuring
-    calibration.write_bytes(kept)
+    monkeypatch.undo()
     for work in (predict, complete):
         assert is_refused(call(*work.command, "--out", "/proc/x.csv"), "/proc/x.csv")
     assert sorted(tmp_path.rglob("*")) == before

@@ -19,7 +19,7 @@ from forked_cli import Ended, ForkedCli
 
 from dpmpn.cli.main import app
 from dpmpn.train.checkpoint import best_kept
-from dpmpn.train.run_folder import RunFolder, read_lines
+from dpmpn.train.run_folder import RunFolder, read_lines, run_path
 
 AT_ONCE = 4  # processes
 WORK = "--threads 1"
@@ -40,12 +40,16 @@ WRITING = {
     "predict --queries": f"predict run --queries questions.csv {WORK} --out answers.csv --json result.json",
     "explain": f"explain run child0 mother {WORK} --out why --format text,csv --json result.json",
     "complete": f"complete run {WORK} --out facts.parquet --json result.json",
-    "complete --reliability": f"complete run {WORK} --reliability plot.svg --json result.json",
+    "calibrate": f"calibrate measured --questions 30 {WORK} --json result.json",
+    "calibrate --reliability": f"calibrate measured --questions 30 {WORK} --reliability plot.svg --json result.json",
     "explain-eval": "explain-eval run --sample 1 --json result.json",
 }
-"""Command lines in a folder with `family`, a `run` on it, `questions.csv` and an older `result.json` and `why`."""
+"""Command lines in a folder with `family`, a `run` on it, `questions.csv` and an older `result.json` and `why`.
+
+`measured` is a run with enough held-out facts."""
 NOT_WRITING = {
     "serve": "it reads a run",
+    "start": "it serves until it is ended: tests/cli/test_cli_start.py kills it and starts it again",
     "bench": "it writes nothing but --json, as evaluate does",
     "datasets fetch": "it needs a mirror: test_import_accidents.py ends it at every step",
     "reproduce": "it takes minutes: it trains as train does, and keeps the result of each piece as JSON",
@@ -88,6 +92,7 @@ def prepared(
     folder = tmp_path_factory.mktemp("prepared")
     shutil.copytree(family, folder / "family")
     shutil.copytree(trained_once, folder / "run")
+    shutil.copytree(run_path("demo"), folder / "measured")
     (folder / "questions.csv").write_text("head,relation\nchild0,mother\nchild1,father\n")
     (folder / "result.json").write_text('"older"')
     here = ("crash_points", "stand_in", str(folder))

@@ -9,6 +9,8 @@ from forked_cli import ForkedCli
 from hostile_links import FILES, WHY, Victims
 from one_line import is_refused
 
+from dpmpn.train.run_folder import run_path
+
 
 @pytest.fixture(params=[False, True], ids=["symbolic", "hard"])
 def hard(request: pytest.FixtureRequest) -> bool:
@@ -42,7 +44,7 @@ def test_all_that_writes_into_a_run(
         (trained / ".lock").unlink()
     for line in (
         train,
-        ("complete", trained, "--out", trained / "facts.csv", "--reliability", trained / "plot.svg"),
+        ("complete", trained, "--out", trained / "facts.csv"),
         ("predict", trained, "child0", "mother", "--json", trained / "result.json"),
         ("predict", trained, "--queries", questions, "--out", trained / "answers.csv"),
         ("explain", trained, "child0", "mother", "--out", trained / "why"),
@@ -51,8 +53,21 @@ def test_all_that_writes_into_a_run(
         ended = cli.run(*line)
         assert (ended.code, ended.err) == (0, ""), ended
         assert victims.state() == before, line
-    for name in ("calibration.json", "metrics.jsonl", "checkpoint.json"):
+    for name in ("metrics.jsonl", "checkpoint.json"):
         assert (trained / name).lstat().st_nlink == 1 and not (trained / name).is_symlink()
+
+
+def test_what_is_measured_is_kept_beside_links(cli: ForkedCli, tmp_path: Path, hard: bool) -> None:
+    run = shutil.copytree(run_path("demo"), tmp_path / "run")
+    victims = Victims(tmp_path / "victims")
+    for name in ("calibration.json", "plot.svg"):
+        victims.file(run / name, hard=hard)
+    before = victims.state()
+    drawing = () if hard else ("--reliability", tmp_path / "plot.svg")  # a link that a user names leads on
+    ended = cli.run("calibrate", run, "--questions", 30, "--threads", 1, *drawing)
+    assert ended.code == 0, ended
+    assert victims.state() == before
+    assert (run / "calibration.json").lstat().st_nlink == 1 and not (run / "calibration.json").is_symlink()
 
 
 def test_folders_that_are_links(cli: ForkedCli, family: Path, trained: Path, tmp_path: Path) -> None:

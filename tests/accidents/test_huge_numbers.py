@@ -11,11 +11,11 @@ import pytest
 from one_line import Call, caller, is_refused
 from typer.main import get_command
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.main import app
 from dpmpn.config import Config, all_settings, from_dict, load_preset, to_dict
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.models import MODELS
+from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.settings import MOST, Setting
 
 NUMBERS = {"INT", "NUMBER", "P", "MINUTES"}  # what options that take one are shown with
@@ -46,7 +46,7 @@ def arguments(path: tuple[str, ...], family: Path, trained: Path, out: Path) -> 
     question = {"predict": ["child0", "mother"], "explain": ["child0", "mother"]}
     if path[0] == "ask":
         return [family, "child0", "mother"]
-    if path[0] in ("train", "pretrain", "inductive", "compare", "import"):
+    if path[0] in ("train", "pretrain", "inductive", "compare", "import", "start"):
         return [family, "--out", out]
     if path[0] == "reproduce":
         return ["growth", "--out", out]
@@ -70,7 +70,7 @@ def test_every_command_that_takes_numbers_was_found() -> None:
     found = {" ".join(path): len(options) for path, options in WITH_NUMBERS.items()}
     assert set(found) == {
         *("train", "evaluate", "predict", "explain", "complete", "serve", "explain-eval"),
-        *("bench", "compare", "reproduce", "import", "inductive", "ask", "pretrain"),
+        *("bench", "compare", "reproduce", "import", "inductive", "ask", "pretrain", "calibrate", "start"),
     }
     assert found["train"] > len(NUMERIC)
 
@@ -87,7 +87,7 @@ OF_MACHINE = ["--memory-budget-mb", MOST, "--seed", 2**63 - 1]
         ("predict", ["child0", "mother", "--top", MOST, *OF_MACHINE]),
         ("explain", ["child0", "mother", *OF_MACHINE]),
         ("evaluate", ["--limit", MOST, *OF_MACHINE]),
-        ("complete", ["--top", MOST, "--max-questions", MOST, "--calibration-questions", MOST, *OF_MACHINE]),
+        ("complete", ["--top", MOST, "--max-questions", MOST, *OF_MACHINE]),
         ("explain-eval", ["--sample", MOST, "--kept-paths", MOST, "--seed", 2**63 - 1]),
     ],
 )

@@ -11,11 +11,11 @@ import pytest
 import torch
 from accident_data import FACTS, outcome, weights
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.config import Config
 from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.engine.engine import Engine
 from dpmpn.errors import Diverged, RunError
+from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.train.batches import TrainingQueries
 from dpmpn.train.checkpoint import load_network
 from dpmpn.train.optimiser import Adam

@@ -194,7 +194,7 @@ def test_odd_graphs_from_file_to_answers(
     assert call("train", graph, "--out", run, *SETTINGS, "--max-queries", 10).code == 0
     entities = {name for head, _, tail in facts for name in (head, tail)}
     for head, relation, tail in set(facts[:3]):
-        asked = call("predict", run, "--json", "-", "--", head, relation)
+        asked = call("predict", run, "--any-role", "--json", "-", "--", head, relation)
         assert (asked.code, asked.err) == (0, ""), asked
         answers = {answer["answer"]: answer["known"] for answer in json.loads(asked.out)}
         assert answers[tail] and answers.keys() <= entities

@@ -2,10 +2,13 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 from accident_data import SETTINGS, write_family
 from forked_cli import ForkedCli
+
+from dpmpn.train.run_folder import run_path
 
 ODD = os.fsdecode(b"odd\xff")
 
@@ -19,6 +22,7 @@ def test_every_command_works_where_names_are_not_utf_8(cli: ForkedCli, tmp_path:
         here / "graph",
         here / "parts",
     )
+    measured = shutil.copytree(run_path("demo"), here / f"measured{ODD}")
     questions, result = here / f"questions{ODD}.csv", here / f"result{ODD}.json"
     questions.write_text("head,relation\nchild0,mother\n")
     formats = "text,json,csv,svg,html,dot"
@@ -30,13 +34,12 @@ def test_every_command_works_where_names_are_not_utf_8(cli: ForkedCli, tmp_path:
         ("predict", run, "--queries", questions, "--out", here / "answers.csv"),
         ("predict", run, "--queries", questions, "--out", here / "answers.parquet"),
         ("explain", run, "child0", "mother", "--out", here / "why", "--format", formats),
+        ("complete", run, "--out", here / "facts.csv", "--json", result),
         (
-            "complete",
-            run,
-            "--out",
-            here / "facts.csv",
-            "--reliability",
-            here / f"{ODD}.svg",
+            "calibrate",
+            measured,
+            *("--questions", 30),
+            *("--reliability", here / f"{ODD}.svg"),
             "--json",
             result,
         ),

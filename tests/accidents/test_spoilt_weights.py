@@ -15,11 +15,11 @@ from one_line import Call, caller, is_refused
 from safetensors.torch import load_file
 from torch import Tensor
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.settings import STRATEGIES
 from dpmpn.errors import Diverged, DpmpnError, RunError
+from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.train.run_folder import RunFolder
 from dpmpn.train.tensors import write_tensors
 from dpmpn.train.trainer import train
@@ -126,7 +126,7 @@ def test_no_training_goes_on_from_them(run: Path, prefix: str, value: float) -> 
 def test_no_training_goes_on_from_weights_that_are_too_large(run: Path) -> None:
     scale(run, "checkpoint", 1e30)
     folder = RunFolder.open(run)
-    with pytest.raises(Diverged, match=r"too large to compute with; train anew.*lower --learning-rate"):
+    with pytest.raises(Diverged, match=r"too large to compute with; train again.*lower --learning-rate"):
         train(folder, folder.dataset(), folder.config, resume=True)
     assert Reasoner.load(run).predict(*QUESTION)
 

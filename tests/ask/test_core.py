@@ -83,10 +83,10 @@ def all_questions(reasoner: dpmpn.Reasoner) -> tuple[np.ndarray, np.ndarray]:
 def test_answers_are_grouped_and_the_most_probable_come_first(reasoner: dpmpn.Reasoner) -> None:
     heads, relations = all_questions(reasoner)
     answers = Asker(reasoner.engine).ask(heads, relations)
-    assert (np.diff(answers.query) >= 0).all() and (answers.probabilities > 0).all()
+    assert (np.diff(answers.query) >= 0).all() and (answers.scores > 0).all()
     for query in range(len(heads)):
         own = answers.of(query)
-        keys = list(zip(-own.probabilities, own.entities, strict=True))
+        keys = list(zip(-own.scores, own.entities, strict=True))
         assert keys == sorted(keys) and len(keys) == len(set(own.entities.tolist())) > 0
         assert own.ranks.tolist() == list(range(1, len(own) + 1))
         assert answers.best(2).of(query).entities.tolist() == own.entities[:2].tolist()
@@ -106,8 +106,8 @@ def test_batches_of_any_size_and_traced_ones_have_the_same_answers(
         assert all((answers.trace is not None) == traced for _, answers in parts)
         query = np.concatenate([answers.query + start for start, answers in parts])
         np.testing.assert_array_equal(query, whole.query)
-        probabilities = np.concatenate([answers.probabilities for _, answers in parts])
-        np.testing.assert_allclose(probabilities, whole.probabilities, rtol=1e-4)
+        scores = np.concatenate([answers.scores for _, answers in parts])
+        np.testing.assert_allclose(scores, whole.scores, rtol=1e-4)
 
 
 def test_paths_need_a_trace(reasoner: dpmpn.Reasoner) -> None:

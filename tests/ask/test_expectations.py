@@ -3,8 +3,8 @@
 import pytest
 
 from dpmpn.ask.expectations import Expectations
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.reasoner.reasoner import Reasoner
 
 RICH = [
     *((f"child{i}", "mother", f"mother{i}") for i in range(5)),

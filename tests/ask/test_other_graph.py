@@ -106,8 +106,8 @@ def strong() -> dpmpn.Reasoner:
 
 
 def found(reasoner: dpmpn.Reasoner, head: str, relation: str, inverse: bool = False) -> dict[str, float]:
-    predictions = reasoner.predict(head, relation, top=100, inverse=inverse)
-    return {p.answer.removeprefix("other "): p.probability for p in predictions}
+    predictions = reasoner.predict(head, relation, top=100, inverse=inverse, any_role=True)
+    return {p.answer.removeprefix("other "): p.score for p in predictions}
 
 
 @pytest.mark.parametrize("inverse", [False, True])
@@ -121,10 +121,10 @@ def test_who_entities_are_makes_no_difference(strong, other, head: str, inverse:
 
 
 def test_answers_say_what_the_other_graph_states(strong, other) -> None:
-    answers = {p.answer: p for p in strong.on(other).predict("other child6", "father", top=100)}
+    answers = {p.answer: p for p in strong.on(other).predict("other child6", "father", 100, any_role=True)}
     assert answers["other father6"].held_out == "test" and not answers["other father6"].known
     assert all(p.through_unseen == 0 for p in answers.values())
-    known = strong.on(other).predict("other child0", "mother", top=100)
+    known = strong.on(other).predict("other child0", "mother", top=100, any_role=True)
     assert [p.answer for p in known if p.known] == ["other mother0"]
 
 

@@ -105,6 +105,10 @@ def calls(reasoner: Reasoner) -> dict[str, Callable[[Any], Any]]:
         "Reasoner.predict top": lambda x: reasoner.predict("child4", "father", x),
         "Reasoner.predict inverse": lambda x: reasoner.predict("father4", "father", inverse=x),
         "Reasoner.predict new": lambda x: reasoner.predict("child4", "father", new=x),
+        "Reasoner.predict any_role": lambda x: reasoner.predict("child4", "father", any_role=x),
+        "Reasoner.calibrate": reasoner.calibrate,
+        "Reasoner.calibrate again": lambda x: reasoner.calibrate(again=x),
+        "Reasoner.calibrate relation": lambda x: reasoner.calibrate(relation=x),
         "Reasoner.explain": lambda x: reasoner.explain("child4", "father", x),
         "Reasoner.why_not": lambda x: reasoner.why_not("child4", "father", x),
         "Reasoner.evaluate": reasoner.evaluate,
@@ -131,7 +135,7 @@ def calls(reasoner: Reasoner) -> dict[str, Callable[[Any], Any]]:
 
 
 def test_every_public_name_is_called(reasoner: Reasoner) -> None:
-    made = {"Explanation", "Prediction", "Predictions", "WhyNot"}  # not by a person
+    made = {"PredictionBatch", "Explanation", "Prediction", "Predictions", "WhyNot"}  # not by a person
     errors = {name for name in dpmpn.__all__ if name.endswith(("Error", "UnknownName"))}
     assert {name.split(".")[0].split()[0] for name in calls(reasoner)} | made | errors == set(dpmpn.__all__)
 
@@ -153,7 +157,9 @@ def test_what_is_odd_is_taken_or_refused_in_a_sentence(
 
 
 def test_the_sentence_names_the_argument_and_what_it_is(reasoner: Reasoner) -> None:
-    with pytest.raises(TypeError, match=r"Reasoner.predict: 'head' must be a text, not 5 \(int\)"):
+    with pytest.raises(
+        TypeError, match=r"Reasoner.predict: 'head' must be a text or several of them, not 5 \(int\)"
+    ):
         reasoner.predict(5, "father")  # type: ignore[arg-type]
     with pytest.raises(WrongType, match=r"'answer' must be a text or None, not \['child4'\] \(list\)"):
         reasoner.explain("child4", "father", ["child4"])  # type: ignore[arg-type]
@@ -161,6 +167,10 @@ def test_the_sentence_names_the_argument_and_what_it_is(reasoner: Reasoner) -> N
         reasoner.predict("child4", "father", inverse=1)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="'top' must be a whole number from 1 to 1,000,000,000, not 0"):
         reasoner.predict("child4", "father", top=0)
+    with pytest.raises(WrongType, match="'sample' must be a whole number or None, not 'all'"):
+        reasoner.calibrate("all")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="'relation' must be a whole number from 0 to 5, not 6"):
+        reasoner.calibrate(relation=6)
     with pytest.raises(DataError, match="cannot be a path"):
         Reasoner.load("a\0b")
     with pytest.raises(WrongType, match=r"entity names are texts, not 3 \(int\)"):
@@ -168,5 +178,7 @@ def test_the_sentence_names_the_argument_and_what_it_is(reasoner: Reasoner) -> N
 
 
 def test_scalars_of_numpy_are_what_they_look_like(reasoner: Reasoner) -> None:
-    asked = reasoner.predict(np.str_("child4"), np.str_("father"), np.int64(3), np.bool_(False))
-    assert [answer.answer for answer in asked] == [a.answer for a in reasoner.predict("child4", "father", 3)]
+    switches = {"inverse": np.bool_(False), "any_role": np.bool_(True)}
+    asked = reasoner.predict(np.str_("child4"), np.str_("father"), np.int64(3), **switches)
+    expected = reasoner.predict("child4", "father", 3, any_role=True)
+    assert len(asked) == 3 and [answer.answer for answer in asked] == [a.answer for a in expected]

@@ -62,12 +62,12 @@ def test_fetching_says_what_came_and_where_it_is(mirror: str, data: Path) -> Non
     assert f"UMLS: 26 bytes fetched and checked, in {data / 'UMLS'}\nLicence: as you like.\n" == result.output
     assert (data / "UMLS" / "train.txt").read_bytes() == TRAIN
     again = call("fetch", "umls", "--mirror", mirror)
-    assert f"UMLS is there already and right, in {data / 'UMLS'}: nothing to fetch." in again.output
+    assert f"UMLS is already complete in {data / 'UMLS'}: nothing to fetch." in again.output
 
 
 def test_a_folder_that_is_not_looked_in_is_named(mirror: str, tmp_path: Path) -> None:
     result = call("fetch", "umls", "--mirror", mirror, "--to", tmp_path / "mine")
-    assert f"It is found as {tmp_path / 'mine' / 'UMLS'}; by name only where $DPMPN_DATA" in result.output
+    assert f"It is found as {tmp_path / 'mine' / 'UMLS'}; by name only if $DPMPN_DATA" in result.output
 
 
 def test_json(mirror: str, data: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_intervals_of_enough_answers(call: Call, trained: Path) -> None:
 
 def test_other_explanations_are_not_called_those_of_explain(call: Call, trained: Path) -> None:
     result = call("explain-eval", trained, "--split", "train", "--sample", 2, "--kept-paths", 1)
-    assert "here of 1 path at most, fewer where they bring 0.9 of the attention" in result.out
+    assert "here of 1 path at most, fewer if they carry 0.9 of the attention" in result.out
     assert "as `dpmpn explain` shows them" not in result.out
     assert "1 facts" not in result.out
 

@@ -38,7 +38,7 @@ ASKED = ["RUN", NAMES["child0"], NAMES["mother"]]
 COMMANDS = {
     "predict": ["predict", *ASKED],
     "predict why": ["predict", *ASKED, "--why"],
-    "predict json": ["predict", *ASKED, "--json", "-"],
+    "predict json": ["predict", *ASKED, "--any-role", "--json", "-"],
     "explain": ["explain", *ASKED, "--why-not", NAMES["father0"]],
     "explain json": ["explain", *ASKED, "--json", "-"],
     "explain dot": ["explain", *ASKED, "--format", "dot"],

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tiny_family import FACTS, Call
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.dataset import Dataset
+from dpmpn.reasoner.reasoner import Reasoner
 
 ASKING = [("evaluate",), ("predict", "child0", "mother"), ("explain", "child0", "mother")]
 

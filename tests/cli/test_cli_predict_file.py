@@ -11,7 +11,7 @@ import pytest
 from tiny_family import Call
 
 from dpmpn.ask import answer_files
-from dpmpn.ask.reasoner import Reasoner
+from dpmpn.reasoner.reasoner import Reasoner
 
 
 @pytest.fixture
@@ -23,18 +23,20 @@ def questions(tmp_path: Path) -> Path:
 
 def test_all_questions_of_a_file(call: Call, trained: Path, questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "answers.csv"
-    result = call("predict", trained, "--queries", questions, "--out", out, "--top", 2)
+    result = call("predict", trained, "--queries", questions, "--out", out, "--top", 2, "--any-role")
     assert result.code == 0
     assert "2 of 2 questions answered" in result.out
     assert f"4 rows in {out}" in result.out
     answers = pl.read_csv(out)
     assert answers["note"].to_list() == ["mine", "mine", None, None]
     single = json.loads(
-        call("predict", trained, "mother0", "mother", "--inverse", "--top", 2, "--json", "-").out
+        call(
+            "predict", trained, "mother0", "mother", "--inverse", "--top", 2, "--any-role", "--json", "-"
+        ).out
     )
     rows = answers.filter(pl.col("query") == 2)
     assert rows["answer"].to_list() == [answer["answer"] for answer in single]
-    assert rows["probability"].to_list() == pytest.approx([a["probability"] for a in single], rel=1e-4)
+    assert rows["score"].to_list() == pytest.approx([a["score"] for a in single], rel=1e-4)
 
 
 def test_the_report_as_json(call: Call, trained: Path, questions: Path, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_working_directory_that_was_deleted(tmp_path: Path, arguments: list[st
     command = ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", sys.executable, "-m", "dpmpn", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, cwd=gone)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "dpmpn: the folder you stand in was deleted; change to one that exists\n"
+    assert done.stderr == "dpmpn: the current folder was deleted; change to one that exists\n"
 
 
 def test_the_installed_program_starts_there() -> None:

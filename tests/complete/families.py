@@ -8,10 +8,10 @@ import polars as pl
 import dpmpn
 
 N, STATED, VALID, TEST = (
-    40,
-    24,
-    32,
+    60,
     34,
+    48,
+    54,
 )  # families; fathers from STATED on are held out, from TEST on left out
 SETTINGS = {
     **{"n_dims": 8, "n_steps_in_agnn": 3},
@@ -29,6 +29,10 @@ def families(with_valid: bool = True, with_labels: bool = False) -> dpmpn.Datase
     train = [
         *((f"child{i:02}", "mother", f"mother{i:02}") for i in range(N)),
         *((f"mother{i:02}", "husband", f"father{i:02}") for i in range(N)),
+        *(
+            (f"father{i:02}", "brother", f"father{(i + 1) % N:02}") for i in range(N)
+        ),  # so that others are reached
+        *((f"mother{i:02}", "sister", f"mother{(i + 1) % N:02}") for i in range(N)),
         *fathers(0, STATED),
     ]
     valid = fathers(STATED, VALID) if with_valid else []

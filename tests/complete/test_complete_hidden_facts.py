@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from dpmpn.ask.reasoner import Reasoner
-from dpmpn.complete import calibration_of, complete
-from dpmpn.complete.measure import HIDDEN_SHARE
+from dpmpn.ask.measure import HIDDEN_SHARE
+from dpmpn.complete import complete
 from dpmpn.data.changed_graph import with_hidden
 from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.errors import DataError
+from dpmpn.reasoner.reasoner import Reasoner
 
 N = 60
 FACTS = [
@@ -35,23 +35,38 @@ def test_hidden_facts_are_validation_facts_and_no_edges() -> None:
 
 
 def test_probabilities_are_measured_with_them(asked: Reasoner) -> None:
-    calibration = calibration_of(asked)
-    assert calibration is not None and 0 < calibration.facts <= round(HIDDEN_SHARE * len(FACTS))
+    assert asked.calibration is None  # until somebody wants them
+    calibration = asked.calibrate()
+    assert calibration is not None and sum(calibration.cases) == 2 * round(HIDDEN_SHARE * len(FACTS))
     assert not len(asked.dataset.valid)  # of the graph that is asked nothing is hidden
     facts = complete(asked, top=5, min_probability=0.0)
     assert facts["probability"].null_count() == 0 and facts["probability"].is_between(0, 1).all()
-    assert calibration_of(asked) == calibration  # the same facts are hidden each time
+    again = asked.calibrate(again=True)  # the same facts are hidden each time
+    assert again is not None and again.to_dict() == calibration.to_dict()
+
+
+def test_one_relation_alone_is_quicker() -> None:
+    reasoner = Reasoner.pretrained(threads=1).on(
+        [
+            *((f"a{i % 80}", "r", f"b{(i * i) % 23}") for i in range(500)),
+            *((f"b{i % 23}", "s", f"c{(3 * i) % 31}") for i in range(500)),
+        ]
+    )
+    whole = reasoner.calibrate()
+    alone = reasoner.calibrate(again=True, relation=0)
+    assert whole is not None and alone is not None
+    assert alone.asked < whole.asked and alone.cases[0] > 0 and not any(alone.cases[1:])
 
 
 def test_validation_facts_go_first() -> None:
-    dataset = dataset_from_tuples(FACTS[:-6], valid=FACTS[-6:])
-    calibration = calibration_of(Reasoner.pretrained(threads=1).on(dataset))
-    assert calibration is not None and calibration.facts <= 6
+    dataset = dataset_from_tuples(FACTS[:-12], valid=FACTS[-12:])
+    calibration = Reasoner.pretrained(threads=1).on(dataset).calibrate()
+    assert calibration is not None and sum(calibration.cases) == 2 * 12
 
 
 def test_a_graph_with_nothing_to_hide() -> None:
     reasoner = Reasoner.pretrained(threads=1).on([("a", "r", "b"), ("c", "r", "d")])
-    assert calibration_of(reasoner) is None
-    with pytest.raises(DataError, match="no fact of this graph can be hidden"):
+    assert reasoner.calibrate() is None
+    with pytest.raises(DataError, match="too few facts of this graph are held out"):
         complete(reasoner, min_probability=0.5)
     assert complete(reasoner, top=3)["probability"].null_count() == len(complete(reasoner, top=3))

@@ -266,7 +266,7 @@ def test_a_file_that_changed_meanwhile_is_sent_from_zero(server, folder):
 
 def test_a_server_without_ranges_that_always_breaks_off_is_given_up(server, folder):
     train_plans(server).extend([says(TRAIN[:HALF], Content_Length=len(TRAIN))] * 99)
-    with pytest.raises(DataError, match=r"broke off; .*bytes are kept, and the same command goes on"):
+    with pytest.raises(DataError, match=r"broke off; .*bytes are kept, and the same command continues"):
         fetch(server)
     assert len(server.of("train.txt")) == 6  # the first one brought something new
     check_absent(folder)

@@ -184,7 +184,7 @@ def test_the_command_writes_two_datasets(tmp_path: Path, capsys: pytest.CaptureF
     assert train.name == "random-train" and ask.name == "random-ask"
     assert json.loads((out / "inductive.json").read_text()) == expected.report
     shown = capsys.readouterr().out
-    assert f"--on '{out / 'ask'}'" in shown and "between the parts" in shown
+    assert f"--on '{out / 'ask'}'" in shown and "between the two graphs" in shown
 
 
 fact = st.tuples(st.sampled_from("abcd"), st.sampled_from(["p", "q", "r", "s"]), st.sampled_from("abcd"))

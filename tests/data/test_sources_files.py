@@ -23,7 +23,7 @@ def write(folder, content, name="facts.tsv"):
 
 
 def rows(source):
-    return [row for frame in source.batches() for row in frame.rows()]
+    return [row for frame in source.batches() for row in frame.drop("provenance", strict=False).rows()]
 
 
 def read(path, **options):
@@ -97,17 +97,20 @@ def test_headers_with_other_names(tmp_path):
 
 
 def test_an_unclear_header_is_no_fact(tmp_path):
-    path = write(tmp_path, "id,source,relation,target,type\n1,a,r,b,x\n2,c,r,d,x\n", "f.csv")
-    with pytest.raises(DataError, match=r"is not clear; .* --columns source,relation,target$"):
+    path = write(tmp_path, "id,source,relation,target,target_id\n1,a,r,b,x\n2,c,r,d,x\n", "f.csv")
+    with pytest.raises(DataError, match=r"is not clear; .* --columns source,relation,target; .* --wide$"):
         read(path)
     for columns in (("2", "3", "4"), ("source", "relation", "target"), ("SOURCE", "Relation", "target")):
         assert read(path, columns=columns) == FACTS
     note = (
-        "the first line was read as names of columns ('id', 'source', 'relation', 'target', 'type'); "
+        "the first line was read as names of columns ('id', 'source', 'relation', 'target', 'target_id'); "
         "give --no-header if it is a fact"
     )
     source = SeparatedSource(path, ReadOptions(columns=("2", "3", "4")))
-    assert (rows(source), source.account.notes) == (FACTS, [note])
+    assert (rows(source), source.account.notes) == (
+        FACTS,
+        [note, "kept with each fact, as its provenance: 'id', 'target_id'"],
+    )
 
 
 def test_words_of_headers_can_be_entities(tmp_path):
@@ -122,9 +125,15 @@ def test_words_of_headers_can_be_entities(tmp_path):
 def test_a_first_line_unlike_the_others_is_noted(tmp_path):
     facts = "".join(f"p{i},works at,c{i % 3}\n" for i in range(9))
     source = SeparatedSource(write(tmp_path, "person,rel name,company\n" + facts, "f.csv"), ReadOptions())
-    assert rows(source)[0] == ("person", "rel name", "company")
+    assert rows(source)[0] == ("p0", "works at", "c0")
     assert source.account.notes == [
-        "the first line was read as a fact ('person', 'rel name', 'company'); give --header if it names the columns"
+        "the first line was read as names of columns ('person', 'rel name', 'company'); "
+        "give --no-header if it is a fact"
+    ]
+    source = SeparatedSource(write(tmp_path, "Ann,is kin of,Bo\n" + facts, "f.csv"), ReadOptions())
+    assert rows(source)[0] == ("Ann", "is kin of", "Bo")
+    assert source.account.notes == [
+        "the first line was read as a fact ('Ann', 'is kin of', 'Bo'); give --header if it names the columns"
     ]
     for content, options in (
         (facts, {}),

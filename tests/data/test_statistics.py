@@ -143,7 +143,7 @@ def test_the_command(run, tmp_path):
     assert report["leakage"]["valid"]["inverse"] == 2
     lines = [" ".join(line.split()) for line in shown.output.splitlines()]
     assert "multi-edge facts of train (PME), % 94.7" in lines
-    assert "stand in train under an inverse relation 2 100.0" in lines
+    assert "are in train under an inverse relation 2 100.0" in lines
     assert "child parent[of] inverse 20 100.0" in lines
     assert json.loads(run(tmp_path, "--json", "-").stdout) == report
 

@@ -24,6 +24,7 @@ def test_every_command_and_option(site: Path) -> None:
     assert {"dpmpn train", "dpmpn datasets stats", "dpmpn explain-eval"} <= set(names)
     sections = re.split(r" (?=dpmpn [a-z-]+(?: [a-z-]+)? ¶ )", text)  # headings end in the sign of their link
     found = {section.partition(" ¶ ")[0]: section for section in sections}
+    assert "--batch-size" in found["dpmpn train"]  # which its --help leaves out
     for command in commands():
         if command.name == "dpmpn":
             continue

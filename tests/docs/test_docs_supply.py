@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-USED = ("draw", "plot", "rdf", "serve", "sql")  # extras of those who use it
+USED = ("draw", "excel", "plot", "rdf", "serve", "sql", "tensorboard")  # extras of those who use it
 
 
 def pins(file: str) -> dict[str, Version]:

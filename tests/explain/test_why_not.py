@@ -58,11 +58,11 @@ def _question(
     graph: KnowledgeGraph,
     horizon: Horizon,
     nodes: np.ndarray,
-    probabilities: np.ndarray,
+    scores: np.ndarray,
     trace: ReasoningTrace,
 ) -> QueryResult:
     query = np.zeros(len(nodes), np.int64)
-    columns = query, nodes, probabilities, np.zeros(len(nodes))
+    columns = query, nodes, scores, np.zeros(len(nodes))
     reached = Answers(trace.heads, trace.relations, *columns, prior=None, trace=trace)
     return QueryResult(graph, horizon, known=None, reached=reached, query=0, inverse=False)
 
@@ -156,14 +156,14 @@ def test_the_first_answer_is_said_to_be_it(graph: KnowledgeGraph) -> None:
     why = reason(asked(graph, *TWO_STEPS), "d")
     assert (why.reason, why.rank, why.by, why.first_way) == ("first_answer", 1, (), None)
     assert why.text() == (
-        "d is the first answer, with probability 0.400. The strongest path to d, a > b > d, brought 100% of its "
+        "d is the first answer, with score 0.400. The strongest path to d, a > b > d, brought 100% of its "
         "attention."
     )
 
 
 def test_out_competed_says_by_what_and_where_the_paths_part(graph: KnowledgeGraph) -> None:
     why = reason(asked(graph, *TWO_STEPS), "f")
-    assert (why.reason, why.rank, why.probability) == ("out_competed", 5, pytest.approx(0.06))
+    assert (why.reason, why.rank, why.score) == ("out_competed", 5, pytest.approx(0.06))
     assert [(rival.name, rival.attention) for rival in why.by] == [
         ("d", pytest.approx(0.4)),
         ("c", pytest.approx(0.27)),
@@ -436,7 +436,5 @@ def test_entities_that_share_a_label_are_told_apart(graph: KnowledgeGraph) -> No
     labelled = graph.labelled(labels.with_columns(pl.col("description", "type").cast(pl.String)))
     why = reason(replace(asked(graph, *TWO_STEPS), graph=labelled), "b")
     assert (why.candidate, why.label) == ("b", "twin")
-    assert why.text().startswith(
-        "twin (b) is answer number 3, with probability 0.150; before it are twin (d) (0.4"
-    )
+    assert why.text().startswith("twin (b) is answer number 3, with score 0.150; before it are twin (d) (0.4")
     assert "twin" in why.by[0].label and "(d)" not in why.by[0].label

@@ -101,8 +101,8 @@ def test_reasons_agree_with_the_trace(seed: int) -> None:
             _assert_left_out(why, horizon)
         if why.rank is not None:
             assert question.reached.entities[why.rank - 1] == candidate
-            assert why.probability == question.reached.probabilities[why.rank - 1]
-            assert [rival.attention for rival in why.by] == question.reached.probabilities[
+            assert why.score == question.reached.scores[why.rank - 1]
+            assert [rival.attention for rival in why.by] == question.reached.scores[
                 : min(why.rank - 1, 3)
             ].tolist()
 

@@ -69,6 +69,18 @@ def test_the_code_of_another_signature_is_not_run(twice: Callable[[], Any], tmp_
     assert twice()(np.int64(2**40)) == 2**41
 
 
+def test_compiling_is_said_once_and_finding_what_was_kept_is_not(
+    twice: Callable[[], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    made = twice()
+    assert made(2) == 4 and made(2.5) == 5.0
+    (record,) = caplog.records
+    assert "compiling for this machine" in record.message
+    kept._say_once.cache_clear()
+    assert twice()(2) == 4
+    assert len(caplog.records) == 1
+
+
 def test_a_full_disk_is_said_once(
     twice: Callable[[], Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -78,7 +90,8 @@ def test_a_full_disk_is_said_once(
     made = twice()
     monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.save", full)
     assert made(2) == 4 and made(2.5) == 5.0 and twice()(2) == 4
-    (record,) = caplog.records
+    compiling, record = caplog.records
+    assert "compiling for this machine" in compiling.message
     assert record.levelno == logging.WARNING
     assert "(No space left on device)" in record.message and "NUMBA_CACHE_DIR" in record.message
 

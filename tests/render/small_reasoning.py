@@ -6,12 +6,12 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.sources.base import LABELS
 from dpmpn.engine.settings import Horizon
 from dpmpn.explain.explanation import Prediction, Question
 from dpmpn.explain.flow import AnswerFlow, QueryFlow, StepFlow
+from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.render.formats import Explanation
 
 Move = tuple[str, str, str, float]  # from, relation ("=" waits, "^r" goes against r), to, flow
@@ -38,6 +38,14 @@ MOVES: list[list[Move]] = [
         ("Serbia", "=", "Serbia", 0.1),
     ],
 ]
+
+MEASURED = {
+    "probability": 0.62,
+    "probability_low": 0.4,
+    "probability_high": 0.998,
+    "probability_if_missing": 0.87,
+    "cases": 1200,
+}
 
 
 def explained(

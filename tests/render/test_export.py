@@ -36,7 +36,7 @@ def test_a_networkx_graph_has_the_nodes_and_edges_of_the_subgraph(full: bool) ->
     assert nx.has_path(graph, "child0", explanation.answer.answer)
     assert graph.nodes["child0"]["attention_0"] == 1.0
     assert graph.nodes[explanation.answer.answer]["share_3"] == pytest.approx(1.0)
-    assert graph.graph["probability"] == explanation.answer.probability
+    assert graph.graph["score"] == explanation.answer.score
 
 
 def test_a_networkx_graph_says_what_is_what() -> None:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import small_reasoning
 from reasoning import SERBIA, explained
 
 from dpmpn.explain.explanation import Subgraph
 from dpmpn.explain.rivals import Rival
 from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.formats import Explanation
-from dpmpn.render.page import draw_fragment, draw_page
+from dpmpn.render.page import draw_fragment, draw_page, verdict
 from dpmpn.render.text import full_caption, step_texts
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
@@ -308,7 +309,23 @@ def test_the_words_of_a_step_say_where_attention_is_and_what_the_answer_has() ->
         "came from Serbia along “Kosovo neighbour Serbia”. 20% stayed where it was. The answer has none yet."
     )
     assert third.endswith("The answer has 40%; 50% of what it ends with is already there.")
-    assert last.endswith("The answer ends with 80%: its probability.")
+    assert last.endswith("The answer ends with 80%: its score.")
+
+
+def test_the_verdict_gives_the_score_and_what_was_measured() -> None:
+    measured = verdict(small_reasoning.explained(**small_reasoning.MEASURED))
+    assert (
+        "with score <strong>0.800</strong>. It is right with probability <strong>62%</strong> (40% to "
+        in measured
+    )
+    assert (
+        "measured with 1,200 held-out cases of this relation), or 87% if the graph lacks an answer"
+        in measured
+    )
+    few = {**small_reasoning.MEASURED, "probability_if_missing": 0.63, "cases": 1}
+    assert "measured with 1 held-out case of this relation). " in verdict(small_reasoning.explained(**few))
+    unmeasured = verdict(small_reasoning.explained())
+    assert "with score <strong>0.800</strong>." in unmeasured and "probability" not in unmeasured
 
 
 def test_what_shares_a_label_is_told_apart_by_identifiers() -> None:

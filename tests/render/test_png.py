@@ -1,6 +1,7 @@
 import struct
 import sys
 import zlib
+from pathlib import Path
 
 import pytest
 from hand_made import diamond
@@ -48,3 +49,10 @@ def test_without_fonts_it_is_refused(monkeypatch):
 
 def test_fonts_are_looked_for_that_pictures_are_written_in():
     assert f'font-family="{FONTS}"' in svg._PROBE
+
+
+def test_a_machine_without_fonts_takes_the_one_that_is_installed_with_the_extra(monkeypatch):
+    pytest.importorskip("resvg_py")
+    monkeypatch.setattr(svg, "_shows_text", lambda folders: bool(folders))
+    (folder,) = svg._font_folders()
+    assert list(Path(folder).glob("*.ttf"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from small_reasoning import explained, reasoner
+from small_reasoning import MEASURED, explained, reasoner
 
 from dpmpn.errors import DataError
 from dpmpn.render.export import as_record, json_text, schema
@@ -20,6 +20,7 @@ CASES = {
     "with labels": lambda: explained(labels={"Serbia": "Republic of Serbia", "in": "lies in"}),
     "at the head": lambda: explained("Serbia", moves=[[("Serbia", "=", "Serbia", 1.0)]]),
     "with a prior": lambda: explained(prior=0.03),
+    "measured": lambda: explained(**MEASURED),
     "first": lambda: reasoner().explain("child0", "father"),
     "backwards": lambda: reasoner().explain("father1", "father", inverse=True),
     "not first": lambda: reasoner().explain("child7", "father", "mother7"),
@@ -42,7 +43,7 @@ def test_the_schema_is_one_and_describes_every_field() -> None:
     for place, part in _objects(schema(), "explanation"):
         if "properties" in part:
             assert part["additionalProperties"] is False, place
-            optional = {"why_not"} if place == "explanation" else set()
+            optional = {"why_not" if place == "explanation" else "provenance"}
             assert set(part["required"]) == set(part["properties"]) - optional, place
 
 
@@ -81,6 +82,12 @@ def test_the_example_of_the_documentation_is_valid() -> None:
     page = Path(__file__).parents[2] / "docs" / "explanation-format.md"
     (example,) = re.findall(r"```json\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     VALIDATOR.validate(json.loads(example))
+
+
+def test_what_was_measured_of_the_answer_is_in_the_record_and_null_where_nothing_was() -> None:
+    answer = as_record(explained(**MEASURED))["answer"]
+    assert answer["score"] == pytest.approx(0.8) and answer.items() >= MEASURED.items()
+    assert as_record(explained())["answer"].items() >= dict.fromkeys(MEASURED).items()
 
 
 def test_why_not_is_part_of_the_record_where_it_was_asked() -> None:
@@ -131,7 +138,7 @@ def test_shares_of_the_full_subgraph_add_up(record: dict[str, Any]) -> None:
     assert by_name[record["question"]["head"]]["attention"][0] == 1.0
     assert by_name[record["answer"]["answer"]]["share"][-1] == pytest.approx(1.0)
     end = by_name[record["answer"]["answer"]]["attention"][-1]
-    assert end == pytest.approx(record["answer"]["probability"], rel=1e-4)
+    assert end == pytest.approx(record["answer"]["score"], rel=1e-4)
 
 
 def test_lists_have_a_number_for_each_time_or_step(record: dict[str, Any]) -> None:
@@ -171,7 +178,7 @@ def test_numbers_have_six_digits() -> None:
 
 def test_a_number_that_is_not_finite_is_refused() -> None:
     with pytest.raises(DataError, match="not a finite number"):
-        as_record(explained(probability=float("nan")))
+        as_record(explained(score=float("nan")))
 
 
 def test_the_text_of_a_record_has_a_line_for_each_edge() -> None:

@@ -1,4 +1,5 @@
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 from hand_made import diamond, edge, explained, hub, node, subgraphs
@@ -24,10 +25,16 @@ def test_the_same_explanation_gives_the_same_picture():
 def test_it_says_what_was_asked_and_answered_and_how_much_is_shown():
     written = texts(draw_svg(diamond()))
     assert "<head, asked, ?>" in written
-    assert "Answer: answer, probability 0.687, rank 1" in written
+    assert "Answer: answer, score 0.687, rank 1" in written
     assert "full subgraph: 6 nodes, 7 edges" in written
     assert "pruned: 4 nodes, 4 facts that carried 90% of the answer's attention" in written
     assert {"head", "answer", "gained attention early … late", "little (grey, small)"} <= set(written)
+
+
+def test_a_measured_probability_comes_before_the_score():
+    explanation = diamond()
+    explanation.answer = replace(explanation.answer, probability=0.9973)
+    assert "Answer: answer, probability >0.99, score 0.687, rank 1" in texts(draw_svg(explanation))
 
 
 def test_head_and_answer_have_their_colours_in_both_halves():

@@ -1,9 +1,12 @@
 """The text of an explanation: sentences with the right shares, parallel facts together, labels with identifiers."""
 
 import pytest
-from small_reasoning import explained, reasoner
+from small_reasoning import MEASURED, explained, reasoner
 
+from dpmpn.explain.rivals import Fork, Peak, Rival
+from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.text import SHOWN_KEY_FACTS, SHOWN_PATHS, explanation_text
+from dpmpn.render.why_not_text import why_not_text
 from dpmpn.wording import percent
 
 
@@ -12,7 +15,7 @@ def test_the_whole_text() -> None:
         explanation_text(explained(held_out="test"))
         == """\
 Question: <Serbia, in, ?>
-Answer: Europe, the first answer, with probability 0.800 (the part of the model's attention that ended there).
+Answer: Europe, the first answer, with score 0.800 (the part of the model's attention that ended there).
 The graph does not state this fact; it is one of the test facts that were held out.
 
 In 2 steps attention went from Serbia to Europe. Of what arrived there
@@ -39,15 +42,28 @@ Selected key edges, of the 3 strongest paths, which brought 100%:
         ({}, "neither the graph nor the facts held out"),
         ({"rank": 12}, "answer number 12,"),
         ({"through_unseen": 0.25}, "25% came through entities the model was not trained on"),
-        ({"probability": 2e-9}, "with probability 2e-09"),
+        ({"score": 2e-9}, "with score 2e-09"),
         (
             {"prior": 0.03},
-            "with probability 0.800.\nBefore any step, without any path, it had 0.030.",
+            "with score 0.800.\nBefore any step, without any path, it had 0.030.",
+        ),
+        (
+            MEASURED,
+            "Probability that it is right: 0.62 (0.40 to >0.99), measured with 1,200 held-out cases of this "
+            "relation; 0.87 if the graph lacks an answer.\n",
+        ),
+        (
+            {**MEASURED, "probability_if_missing": 0.63, "cases": 1},
+            "with 1 held-out case of this relation.\n",
         ),
     ],
 )
 def test_what_is_said_of_the_answer(given: dict[str, object], says: str) -> None:
     assert says in explanation_text(explained(**given))  # type: ignore[arg-type]
+
+
+def test_where_nothing_was_measured_no_probability_is_told() -> None:
+    assert "robab" not in explanation_text(explained())
 
 
 def test_labels_are_shown_with_their_identifiers_and_alone_in_sentences() -> None:
@@ -148,3 +164,23 @@ def test_any_answer_of_a_model_can_be_told() -> None:
         text = predictions.explain(prediction.answer).text()
         assert f"Answer: {prediction.answer}, " in text
         assert f"Query: (child0, father, {prediction.answer})" in text
+
+
+def test_a_name_that_ends_with_a_stop_gets_no_second_one() -> None:
+    text = explanation_text(explained(labels={"Europe": "Europe Co., Ltd."}))
+    assert "then Kosovo in Europe Co., Ltd.\n" in text
+    assert " to Europe Co., Ltd. Of what arrived there\n" in text and ".." not in text
+
+
+def test_nor_does_one_in_the_reasons_against_an_answer() -> None:
+    first, other = Rival("a", "Acme Co., Ltd.", 0.5), Rival("b", "Bolt Inc.", 0.2)
+    same = ("x", "X Inc.", "h", "H Inc.", "out_competed", 3, 1, True, 1, 1, (0.0, 0.1, 0.1, 0.0))
+    parted = Fork("h", "H Inc.", 1, other, first)
+    peak = Peak(2, 0.1, True, (first,))
+    why = WhyNotData(*same, rank=2, score=0.01, by=(first,), parted=parted, peak=peak)
+    text = why_not_text(why)
+    assert text.endswith("of which step 3 sent 50% to Acme Co., Ltd.") and ".." not in text
+    lost = WhyNotData(
+        *same, rank=2, by=(first,), parted=parted, narrowest=Fork("h", "H Inc.", 2, other, other)
+    )
+    assert why_not_text(lost).endswith("sent only 20% of its attention to Bolt Inc.")

@@ -26,6 +26,8 @@ FACTS = [
     (IMAGE, "mother", RIGHT_TO_LEFT),
     (RIGHT_TO_LEFT, "husband", LONG),
     *(("hub", "knows", f"c{i}") for i in range(8)),
+    ("hall", "home_of", "club"),
+    *(("club", "member", f"one{i}") for i in range(12)),
 ]
 LABELS = [
     *((f"c{i}", f"Child {i}", f"the child of family {i}") for i in range(8)),

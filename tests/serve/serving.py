@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import httpx
 
-from dpmpn.ask.reasoner import Reasoner
+from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.serve.app import Explorer, make_app
 from dpmpn.serve.connections import Connection
 from dpmpn.serve.guard import LIMITS, Guard, Limits, allowed_hosts

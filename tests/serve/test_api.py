@@ -7,18 +7,20 @@ from pathlib import Path
 import httpx
 import jsonschema
 import pytest
-from serving import QUESTION, Server
+from serving import QUESTION, Server, serving
 
+from dpmpn.ask.new_answers import MEASURED
 from dpmpn.render.export import schema
 from dpmpn.serve.problems import CODES
+from dpmpn.train.run_folder import run_path
 
 
 def test_an_answer_is_what_the_reasoner_says(server: Server) -> None:
     answer = server.ask("child7", top=3).json()
     expected = server.reasoner.predict("child7", "father", 3)
     assert [each["name"] for each in answer["answers"]] == [each.answer for each in expected]
-    assert [each["probability"] for each in answer["answers"]] == pytest.approx(
-        [each.probability for each in expected], rel=1e-5
+    assert [each["score"] for each in answer["answers"]] == pytest.approx(
+        [each.score for each in expected], rel=1e-5
     )
     assert answer["question"] == {
         **{"head": "child7", "relation": "father", "inverse": False},
@@ -32,8 +34,44 @@ def test_known_and_held_out_answers_are_marked_and_can_be_left_out(server: Serve
     assert by_name["father7"]["held_out"] == "test" and not by_name["father7"]["known"]
     known = {each["name"]: each for each in server.ask("child1", top=50).json()["answers"]}
     assert known["father1"]["known"]
-    new = server.ask("child1", top=50, new=True).json()["answers"]
-    assert "father1" not in {each["name"] for each in new} and new[0]["rank"] == 1
+    for head, left_out in (("child1", "father1"), ("child7", "father7")):
+        new = server.ask(head, top=50, new=True, any_role=True).json()["answers"]
+        assert left_out not in {each["name"] for each in new} and new[0]["rank"] == 1
+        # No other father is reached from there.
+        assert server.ask(head, top=50, new=True).json()["answers"] == []
+
+
+def test_answers_that_do_not_fit_are_left_out_unless_they_are_asked_for(server: Server) -> None:
+    fitting, every = (server.ask("child7", any_role=any_role).json() for any_role in (False, True))
+    assert server.ask("child7").json()["answers"] == fitting["answers"]
+    assert [each["name"] for each in fitting["answers"]] == ["father7"]
+    others = {each["name"] for each in every["answers"]} - {"father7"}
+    assert "mother7" in others
+    (note,) = fitting["notes"]
+    assert "left out" in note and "mother7" in note and not every["notes"]
+    many = {"questions": [QUESTION], "any_role": True}
+    (result,) = server.client.post("/api/v1/ask-many", json=many).json()["results"]
+    assert result["answers"] == every["answers"]
+
+
+def test_answers_come_with_what_was_measured_of_them(server: Server) -> None:
+    (answer,) = server.ask("child7").json()["answers"]
+    assert answer["score"] > 0
+    assert {answer[name] for name in MEASURED} == {None}  # so few facts measure nothing
+    with serving(run_path("demo")) as demo:
+        question = "Serbia", "in_subregion"
+        answers, expected = (
+            demo.ask(*question, top=5).json()["answers"],
+            demo.reasoner.predict(*question, top=5),
+        )
+        for name in MEASURED:
+            assert [each[name] for each in answers] == pytest.approx(
+                [getattr(each, name) for each in expected], rel=1e-5
+            )
+            assert answers[0][name] is not None
+        answers = demo.ask("France", "neighbour_of", top=30).json()["answers"]
+        known = [each for each in answers if each["known"]]
+        assert known and {each[name] for each in known for name in MEASURED} == {None}
 
 
 def test_the_other_direction(server: Server) -> None:
@@ -100,7 +138,7 @@ def test_an_explanation_follows_the_published_format(server: Server) -> None:
     first = server.ask("child7").json()["answers"][0]
     assert body["explanation"]["answer"]["answer"] == first["name"]
     assert first["name"] in body["text"]
-    second = server.ask("child7").json()["answers"][1]["name"]
+    second = server.ask("child7", any_role=True).json()["answers"][1]["name"]
     named = server.client.post("/api/v1/explain", json={**QUESTION, "answer": second}).json()
     assert named["explanation"]["answer"]["answer"] == second
 

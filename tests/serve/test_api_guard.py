@@ -145,8 +145,8 @@ def test_questions_are_asked_together_and_answered_as_alone(run_dir: Path) -> No
     for head, answers in zip(heads, together, strict=True):
         expected = server.reasoner.predict(head, "father", inverse=True)
         assert [each["name"] for each in answers] == [each.answer for each in expected]
-        assert [each["probability"] for each in answers] == pytest.approx(
-            [each.probability for each in expected], rel=2e-5
+        assert [each["score"] for each in answers] == pytest.approx(
+            [each.score for each in expected], rel=2e-5
         )
 
 

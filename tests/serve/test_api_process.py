@@ -192,7 +192,7 @@ def test_what_is_served_does_not_change_with_the_folder(run_dir: Path, tmp_path:
             path.write_bytes(path.read_bytes() + b"\n")  # as good as before, and yet not the same
         os.kill(first, signal.SIGKILL)
         said = ""
-        while "was changed since this server was started" not in said:
+        while "has changed since this server was started" not in said:
             assert process.stdout is not None and "Traceback" not in said
             said += process.stdout.readline()
         for path in (*served.rglob("*.npy"), *served.rglob("*.txt"), *served.rglob("*.safetensors")):

@@ -225,6 +225,13 @@ def test_what_is_wrong_with_a_name(
     assert refused.value.code == code and refused.value.near == near
 
 
+def test_swapped_head_and_relation_are_noticed(queue: WorkQueue) -> None:
+    with pytest.raises(
+        Problem, match="'lies at' is a relation and 'River' an entity; swap head and relation"
+    ):
+        found(Naming(banks(), queue), "lies at", "River")
+
+
 def test_a_relation_without_an_inverse(queue: WorkQueue) -> None:
     with pytest.raises(Problem) as refused:
         found(Naming(banks(add_inverses=False), queue), "q3", "r1", inverse=True)

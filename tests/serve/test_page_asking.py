@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from pages import Open, Opened
+from pages import Open, Opened, served
+
+from dpmpn.reasoner.reasoner import Reasoner
 
 QUESTION = "?head=c7&relation=father"
 
@@ -37,7 +39,10 @@ def test_asking_by_mouse(opened: Open) -> None:
     page.explained(first)
     assert page.view == {"head": "c7", "relation": "father"}
     assert page.locator(".answers button").first.get_attribute("aria-current") == "true"
-    assert page.locator(".answers button").count() == 10
+    labels = page.locator(".answers .label").all_inner_texts()
+    assert len(labels) > 1 and all(label.startswith("Father") for label in labels)  # no others fit
+    page.sees("#answers", "Note: left out, as nothing like them is the tail of a 'father' fact: ")
+    assert page.locator(".answers b").first.inner_text().startswith("score 0.")
     page.sees(".answers .held-out", "test fact")
     assert page.calls("ask") == 1
 
@@ -98,8 +103,27 @@ def test_one_click_asks_an_example_and_new_answers_can_be_had_alone(opened: Open
     page.has(".answers .known", 0)
     assert page.view["new"] == "1" and page.focused() == "new"
     page.sees("#explanation-title")
+    page.goto(f"{page.url_begin}/?head=hall&relation=member&new=1")
+    page.sees("#explanation-title")
+    page.has(".answers button", 10)
     page.get_by_text("Show more answers").click()
     page.sees(".answers li:nth-child(11)")
+
+
+def test_what_was_measured_stands_beside_an_answer(opened: Open) -> None:
+    (answer, *_) = Reasoner.load("demo").predict("Serbia", "in_subregion", top=1)
+    with served("demo") as url:
+        page = opened("?head=Serbia&relation=in_subregion", url=url)
+        page.explained("Southern Europe")
+        assert answer.answer == "Southern Europe" and answer.probability is not None
+        assert page.locator(".answers b").first.inner_text() == f"{answer.probability:.0%}"
+        page.sees(".answers .mark", f"{answer.probability_low:.0%} to ")
+        page.sees(".answers .mark", f", {answer.cases} cases")
+        page.sees("#explanation", f"It is right with probability {answer.probability:.0%}")
+        page = opened("?head=Serbia&relation=neighbour_of", url=url)
+        page.sees(".answers .known", "in the graph")
+        known = page.locator(".answers button", has=page.locator(".known")).first
+        assert known.locator("b").inner_text() == "known"
 
 
 def test_the_answers_are_shown_before_the_picture_is_asked_for(opened: Open) -> None:
@@ -112,7 +136,7 @@ def test_the_answers_are_shown_before_the_picture_is_asked_for(opened: Open) -> 
     )
     page.locator("#about button", has_text="father").first.click()
     page.sees("#explanation-title")
-    assert seen == [10]
+    assert seen == [page.locator(".answers button").count()] and seen[0] > 1
 
 
 def test_steps_are_played_views_switched_and_paths_shown(opened: Open) -> None:

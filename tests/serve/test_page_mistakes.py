@@ -202,7 +202,7 @@ def test_a_token_is_asked_for_and_kept(opened: Open, family: tuple[Path, Path]) 
         page.reload()
         page.sees("#token")
         page.click("#token-cancel")
-        page.sees("#notice", "only with its token")
+        page.sees("#notice", "requests that carry its token")
 
 
 @pytest.mark.parametrize(

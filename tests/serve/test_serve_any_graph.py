@@ -1,11 +1,12 @@
 """A file of facts served without training: what the API and the page say of it, and of answers that are guesses."""
 
+import re
 from pathlib import Path
 
 import pytest
 from pages import Open, served
 
-from dpmpn.ask.reasoner import Reasoner
+from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.serve import bodies, replies
 from dpmpn.serve.status import model_info
 
@@ -31,7 +32,13 @@ def test_what_is_served_was_not_trained_here(asked: Reasoner) -> None:
 @pytest.mark.parametrize(("relation", "n_notes"), [("father", 0), ("pet", 1)])
 def test_answers_come_with_what_can_be_expected(asked: Reasoner, relation: str, n_notes: int) -> None:
     (result,) = asked.ask([asked.question_ids("child7", relation)])
-    assert len(bodies.Answered(**replies.answers(result, 3, new=False)).notes) == n_notes
+    every, fitting = (
+        bodies.Answered(**replies.answers(result, 3, new=False, any_role=any_role))
+        for any_role in (True, False)
+    )
+    assert len(every.notes) == n_notes
+    assert fitting.notes[:n_notes] == every.notes
+    assert all("left out" in note for note in fitting.notes[n_notes:])
 
 
 def test_the_page(opened: Open, tmp_path: Path) -> None:
@@ -39,7 +46,11 @@ def test_the_page(opened: Open, tmp_path: Path) -> None:
     with served("any-graph", "--on", tmp_path / "facts.csv") as url:
         page = opened("?head=child7&relation=pet", url=url)
         page.sees("#answers", "Note: 'pet' has 1 fact in this graph")
-        page.sees("#explanation-title", "Why ")
+        page.sees("#answers", "No answer that fits was reached.")
+        page = opened("?head=child0&relation=pet", url=url)
+        page.sees("#answers", "Note: 'pet' has 1 fact in this graph")
+        page.sees("#explanation-title", "Why dog0?")
         page = opened("?head=child7&relation=father", url=url)
         page.sees(".answers button")
-        assert "Note:" not in page.locator("#answers").inner_text()
+        notes = re.findall("Note: .*", page.locator("#answers").inner_text())
+        assert len(notes) == 1 and notes[0].startswith("Note: left out, as nothing like them is ")

@@ -231,7 +231,7 @@ def test_a_trained_run_needs_resume_and_a_fitting_configuration(made, dataset, c
         train(run, dataset, config.replace(validation_queries=3), resume=True)
     narrow = config.replace(max_attending_from_per_step=3)
     for changed in (narrow, config.replace(ask_sampling_per_node=3)):
-        with pytest.raises(RunError, match="at another horizon"):
+        with pytest.raises(RunError, match="with another horizon"):
             train(run, dataset, changed, resume=True)
     assert run.config == config
     kept = {"ask_attending_from_per_step": config.horizon.max_attending_from_per_step}

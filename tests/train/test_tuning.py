@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.importer import dataset_from_tuples
 from dpmpn.engine.engine import Engine
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.models import build_model
+from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.suitable_config import suitable_config
 from dpmpn.train.pretrained import load_pretrained, write_pretrained
 from dpmpn.train.run_folder import RunFolder, read_lines
@@ -177,9 +177,19 @@ def test_from_python(tmp_path, dataset, weights):
     reasoner = Reasoner.pretrained(weights, **QUICK)
     assert reasoner.fit(dataset, out=tmp_path / "run") is reasoner
     assert not reasoner.is_pretrained and reasoner.config.model.n_dims == 5
-    expected = reasoner.predict("e1", "r1", top=3)
-    assert [each.answer for each in Reasoner.load(tmp_path / "run").predict("e1", "r1", top=3)] == [
-        each.answer for each in expected
-    ]
+    expected = reasoner.predict("e1", "r1", top=3, any_role=True)
+    loaded = Reasoner.load(tmp_path / "run").predict("e1", "r1", top=3, any_role=True)
+    assert [each.answer for each in loaded] == [each.answer for each in expected]
     reasoner.fit(dataset, out=tmp_path / "again")  # from where it began at first
     assert outcome(RunFolder.open(tmp_path / "again")) == outcome(RunFolder.open(tmp_path / "run"))
+
+
+def test_a_run_that_is_not_trained_yet_answers_with_what_it_begins_from(tmp_path, dataset, start, weights):
+    run = tuned_run(tmp_path / "run", dataset, start)
+    reasoner, before = Reasoner.load(run.path, threads=1), run.identity()
+    head, relation, _ = (int(part) for part in dataset.train[0])
+    names = dataset.graph.entities.names[head], dataset.graph.relation_names.names[relation]
+    expected = Reasoner.pretrained(weights, threads=1).on(dataset).predict(*names, any_role=True)
+    assert reasoner.is_pretrained and list(reasoner.predict(*names, any_role=True)) == list(expected)
+    train(run, dataset, run.config)
+    assert not Reasoner.load(run.path).is_pretrained and run.identity() != before

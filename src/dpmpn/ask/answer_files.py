@@ -14,6 +14,8 @@ import numpy as np
 import polars as pl
 
 from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, Answers, fingerprint, paths_to
+from dpmpn.ask.measure import digest_of
+from dpmpn.ask.new_answers import MEASURED, Judged
 from dpmpn.ask.question_files import read_queries
 from dpmpn.ask.tables import Parts, check_out
 from dpmpn.data.graph import KnowledgeGraph
@@ -23,10 +25,10 @@ from dpmpn.files import sha256_of
 from dpmpn.wording import DIGITS, six_digits
 
 if TYPE_CHECKING:
-    from dpmpn.ask.reasoner import Reasoner
+    from dpmpn.reasoner.reasoner import Reasoner
 
 PART = 1024  # questions whose answers are written together: what a kill may cost
-_VERSION = 3  # of what a part holds
+_VERSION = 4  # of what a part holds
 _NO_ANSWERS = "no answers"
 _SKIP = "leave such questions out with --skip-unknown"
 _WHY = pl.List(pl.Struct({"facts": pl.List(pl.List(pl.String)), "share": pl.Float64}))
@@ -56,6 +58,7 @@ def answer_queries(
     top: int = 10,
     new: bool = False,
     why: bool = False,
+    any_role: bool = False,
     skip_unknown: bool = False,
     progress: Tick | None = None,
 ) -> FileReport:
@@ -68,13 +71,14 @@ def answer_queries(
         raise ConfigError(f"'top' must be at least 1, not {top}")
     check_out(out)
     names = look_up_names(queries, reasoner.graph, skip_unknown)
-    options = {"top": top, "new": new, "why": why, "skip_unknown": skip_unknown}
-    model = fingerprint(reasoner.engine, reasoner.dataset)
+    options = {"top": top, "new": new, "why": why, "any_role": any_role, "skip_unknown": skip_unknown}
+    measured = reasoner.calibration and digest_of(reasoner.calibration.to_dict())
+    model = {**fingerprint(reasoner.engine, reasoner.dataset), "calibration_sha256": measured}
     request = {"version": _VERSION, "queries_sha256": sha256_of(queries), **model, **options}
     try:
         with Parts(out, request) as parts:
             resumed = min(parts.done() * PART, names.rows)
-            _answer_rest(parts, Answerer(reasoner, top, new, why), queries, names, progress)
+            _answer_rest(parts, Answerer(reasoner, top, new, why, any_role), queries, names, progress)
             counts = Counter[str]()
             parts.finish(_counted(parts.read(), counts))
     finally:
@@ -93,9 +97,11 @@ def answer_queries(
 class Answerer:
     """Gives the best answers to questions as rows of a table, as `Reasoner.predict` would."""
 
-    def __init__(self, reasoner: "Reasoner", top: int, new: bool, why: bool) -> None:
+    def __init__(
+        self, reasoner: "Reasoner", top: int, new: bool, why: bool = False, any_role: bool = False
+    ) -> None:
         self._reasoner, self._graph = reasoner, reasoner.graph
-        self._top, self._new, self._why = top, new, why
+        self._top, self._new, self._why, self._any_role = top, new, why, any_role
         entities = self._graph.entities
         self._names = pl.Series("answer", entities.names, dtype=pl.String)
         self._labels = (
@@ -106,7 +112,9 @@ class Answerer:
             "rank": pl.Int64,
             "answer": pl.String,
             **({} if self._labels is None else {"label": pl.String}),
-            "probability": pl.Float64,
+            **dict.fromkeys(MEASURED, pl.Float64),
+            "cases": pl.Int64,
+            "score": pl.Float64,
             "known": pl.Boolean,
             "held_out": pl.String,
             **({} if reasoner.unseen is None else {"through_unseen": pl.Float64}),
@@ -135,21 +143,25 @@ class Answerer:
 
     def _table(self, rows: np.ndarray, answers: Answers) -> pl.DataFrame:
         """The best answers to some different questions, which stand in these rows."""
-        known = self._reasoner.known
+        judged = Judged.of(answers, self._graph, self._reasoner.known, self._reasoner.calibration)
+        shown = np.ones(len(answers), bool) if self._any_role else judged.fits
         if self._new:
-            answers = answers[known.stated_of(answers) == NOWHERE]
-        answers = answers.best(self._top)
-        stated = known.stated_of(answers)
+            shown = shown & (judged.stated == NOWHERE)
+        kept = np.flatnonzero(shown)
+        kept = kept[answers[kept].ranks <= self._top]
+        answers, stated = answers[kept], judged.stated[kept]
         names = self._names.gather(answers.entities)
         columns: dict[str, Any] = {
             "row": rows[answers.query],
             "rank": answers.ranks,
             "answer": names,
-            "probability": _rounded(answers.probabilities),
+            "score": _rounded(answers.scores),
+            **{name: _rounded(values[kept]) for name, values in judged.measured.items()},
             "known": stated == KNOWN,
             "held_out": [HELD_OUT[index] or None for index in stated.tolist()],
             "through_unseen": _rounded(answers.through_unseen),
         }
+        columns["cases"] = columns["cases"].cast(pl.Int64)
         if self._labels is not None:
             columns["label"] = self._labels.gather(answers.entities).fill_null(names)
         if self._why:
@@ -168,7 +180,7 @@ class Answerer:
 
 
 def _rounded(values: np.ndarray) -> pl.Series:
-    return pl.Series(values.astype(np.float64)).round_sig_figs(DIGITS)
+    return pl.Series(values.astype(np.float64)).fill_nan(None).round_sig_figs(DIGITS)
 
 
 def _answer_rest(

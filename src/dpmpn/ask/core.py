@@ -1,13 +1,15 @@
-"""Asks questions given as ids: what attention reached, the most probable first, and where each answer is stated."""
+"""Asks questions given as ids: what attention reached, the highest score first, and where each answer is stated."""
 
 import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpmpn.ask.roles import Roles
 from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.evaluate.known import KnownAnswers
 
@@ -22,19 +24,19 @@ BATCH = 256  # questions asked at once; the engine splits them between cores and
 TRACED = 16  # where each step is kept: more take longer for each, as every reason looks through all that was traced
 NOWHERE, KNOWN = 0, 1  # where an answer is stated; known is what the graph or training states
 HELD_OUT = ("", "", *SPLITS[1:])  # what split holds it out, by where it is stated: from 2 on there is one
-_ANSWER_COLUMNS = ("query", "entities", "probabilities", "through_unseen")
+_ANSWER_COLUMNS = ("query", "entities", "scores", "through_unseen")
 _FEW = 8  # questions for which facts are looked through; for more of them an index is worth its making
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers to some questions: grouped by question, the most probable first, equal ones by entity."""
+    """Answers to some questions: grouped by question, those of the highest score first, equal ones by entity."""
 
     heads: np.ndarray  # questions
     relations: np.ndarray  # questions; an inverse relation asks for heads
     query: np.ndarray  # int64, answers: which question
     entities: np.ndarray  # int32, answers
-    probabilities: np.ndarray  # float32, answers
+    scores: np.ndarray  # float32, answers: the final attention
     through_unseen: np.ndarray  # float64: the part that came through entities the model was not trained on
     prior: np.ndarray | None  # before any step; None without one, or without a trace
     trace: "ReasoningTrace | None"
@@ -105,6 +107,20 @@ class KnownFacts:
     def __init__(self, dataset: Dataset) -> None:
         self._dataset, self._graph = dataset, dataset.graph
         self._index: dict[str, KnownAnswers] = {}
+
+    @cached_property
+    def roles(self) -> Roles:
+        """Which entities fit which relation."""
+        return Roles(self._graph)
+
+    @cached_property
+    def reflexive(self) -> np.ndarray:
+        """For each relation, whether a stated fact joins an entity to itself: bools."""
+        graph, train = self._graph, self._dataset.train
+        found = np.zeros(graph.n_relations, bool)
+        found[graph.relations[graph.all_heads() == graph.tails]] = True
+        found[train[train[:, 0] == train[:, 2], 1]] = True
+        return found
 
     def index(self) -> None:
         """Make single questions quicker, once and for all."""

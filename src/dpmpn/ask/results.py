@@ -3,17 +3,21 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from html import escape
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, Answers, KnownFacts, flow_of
+from dpmpn.ask.new_answers import Judged
+from dpmpn.calibrate.calibration import Calibration
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.settings import Horizon
 from dpmpn.errors import DataError
 from dpmpn.explain.explanation import Prediction, Question
 from dpmpn.settings import checked_number
-from dpmpn.wording import one_line
+from dpmpn.wording import interval_shown, listed, one_line, probability_shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,12 +27,23 @@ if TYPE_CHECKING:
     from dpmpn.render.formats import Explanation, WhyNot
 
 
-class Predictions(Sequence[Prediction]):
-    """Answers to a question, the most probable first."""
+LEFT_OUT = "left out"
+_NAMED = 3  # of the answers that are left out
 
-    def __init__(self, answers: Sequence[Prediction], entities: np.ndarray, result: "QueryResult") -> None:
-        """Take the answers and their ids, and the result they are from."""
+
+class Predictions(Sequence[Prediction]):
+    """Answers to a question, those of the highest score first."""
+
+    def __init__(
+        self,
+        answers: Sequence[Prediction],
+        entities: np.ndarray,
+        result: "QueryResult",
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        """Take the answers and their ids, the result they are from, and what is to be said of them."""
         self._answers, self._entities, self._result = tuple(answers), entities, result
+        self._notes = notes
 
     @overload
     def __getitem__(self, index: int) -> Prediction: ...
@@ -47,10 +62,15 @@ class Predictions(Sequence[Prediction]):
         lines = [one_line(_line(prediction)) for prediction in self] or ["no answers"]
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the question, the table of answers, and the notes."""
+        notes = "".join(f"<p>Note: {escape(note)}</p>" for note in self.notes)
+        return f"<p>{escape(str(self._result.question))}</p>{self.to_frame()._repr_html_()}{notes}"
+
     @property
     def notes(self) -> tuple[str, ...]:
-        """What can be expected of the answers, where that is less than usual: sentences."""
-        return self._result.notes
+        """What can be expected of the answers, where that is less than usual, and what is left out: sentences."""
+        return self._notes
 
     def to_frame(self) -> "pl.DataFrame":
         """The answers as a polars data frame; its columns are the fields of a prediction."""
@@ -58,6 +78,10 @@ class Predictions(Sequence[Prediction]):
 
         schema: dict[str, Any] = {field.name: field.type for field in fields(Prediction)}
         return pl.DataFrame([asdict(answer) for answer in self], schema=schema)
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas data frame."""
+        return as_pandas(self.to_frame())
 
     def why(self, answer: str | None = None, top: int = 3) -> "list[Path]":
         """The chains of facts that carried the attention to an answer, to the first one if none is named."""
@@ -86,12 +110,31 @@ class Predictions(Sequence[Prediction]):
         return self._result.graph.entities.id(name)
 
 
+def _plain(measured: dict[str, np.ndarray]) -> dict[str, Any]:
+    return {name: int(x) if name == "cases" else float(x) for name, x in measured.items()}
+
+
+def as_pandas(frame: "pl.DataFrame") -> Any:
+    """A polars data frame as one of pandas, which must be installed; pyarrow need not be."""
+    try:
+        pandas = import_module("pandas")
+    except ImportError as error:
+        raise DataError(
+            "a pandas frame needs pandas: pip install pandas; or use to_frame, of polars"
+        ) from error
+    return pandas.DataFrame({name: frame[name].to_list() for name in frame.columns}, columns=frame.columns)
+
+
 def _line(prediction: Prediction) -> str:
     p = prediction
     name = p.label if p.label == p.answer else f"{p.label} ({p.answer})"
     unseen = f"  {p.through_unseen:.0%} through unseen entities" if p.through_unseen >= 0.005 else ""
     stated = "  known" if p.known else "  held out" if p.held_out else ""
-    return f"{p.rank}. {name}  {p.probability:.3f}{stated}{unseen}"
+    worth = f"score {p.score:.3f}"
+    if p.probability is not None:
+        between = interval_shown(p.probability_low or 0.0, p.probability_high or 0.0)
+        worth = f"probability {probability_shown(p.probability)} ({between}), {worth}"
+    return f"{p.rank}. {name}  {worth}{stated}{unseen}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +147,7 @@ class QueryResult:
     reached: Answers  # to this question alone; the trace is of all questions that were asked together
     query: int  # which of those in the trace this is
     inverse: bool  # whether its relation is asked backwards
+    calibration: Calibration | None = None  # what scores are worth, if that was measured
     notes: tuple[str, ...] = ()  # what can be expected of the answers, where that is less than usual
 
     @property
@@ -129,15 +173,40 @@ class QueryResult:
         relation = int(self.graph.inverse[relation]) if self.inverse else relation
         return Question.of(self.graph, self.head, relation, self.inverse)
 
-    def answers(self, top: int = 10, new: bool = False) -> Predictions:
-        """The best answers; `new` leaves out those that the graph or any split states."""
+    @cached_property
+    def _judged(self) -> Judged:
+        return Judged.of(self.reached, self.graph, self.known, self.calibration)
+
+    def answers(self, top: int = 10, new: bool = False, any_role: bool = False) -> Predictions:
+        """The best answers; `new` leaves out those that the graph or any split states.
+
+        Entities that do not fit what the relation asks for are left out, too, unless `any_role`.
+        """
         top = checked_number("top", top, int, at_least=1)
         # Attention cannot leave a head without edges, and is no answer there.
-        best = self.reached if self.graph.degree(self.head) else self.reached[:0]
+        shown, judged = np.full(len(self.reached), self.graph.degree(self.head) > 0), self._judged
         if new:
-            best = best[self.known.stated_of(best) == NOWHERE]
-        best = best[:top]
-        return Predictions(self._predictions(best), best.entities, self)
+            shown &= judged.stated == NOWHERE
+        rows = np.flatnonzero(shown if any_role else shown & judged.fits)[:top]
+        notes = self.notes
+        if not any_role:
+            before = np.flatnonzero(shown & ~judged.fits & (self.reached.entities != self.head))
+            notes += self._hidden(before[before < rows[-1]] if len(rows) == top else before[before < top])
+        return Predictions(self._predictions(rows), self.reached.entities[rows], self, notes)
+
+    def _hidden(self, rows: np.ndarray) -> tuple[str, ...]:
+        """A sentence on answers that are left out."""
+        if not len(rows):
+            return ()
+        names = [
+            one_line(self.graph.entities.label(e)) for e in self.reached.entities[rows[:_NAMED]].tolist()
+        ]
+        more = [f"{len(rows) - _NAMED:,} more"] if len(rows) > _NAMED else []
+        relation = one_line(self.question.relation_label)
+        end = "head" if self.inverse else "tail"
+        return (
+            f"{LEFT_OUT}, as nothing like them is the {end} of a '{relation}' fact: {listed(names + more)}",
+        )
 
     def is_reached(self, entity: int) -> bool:
         """Whether attention reached an entity, so that it is an answer, if perhaps one far down the list."""
@@ -150,7 +219,9 @@ class QueryResult:
 
         row = self._explained(answer)
         explained = self.reached[row : row + 1]
-        (prediction,) = self._predictions(explained, row + 1)
+        fits = self._judged.fits
+        rank = 1 + int((fits[:row] | ~fits[row]).sum())  # of those that fit, if it does
+        (prediction,) = self._predictions(np.array([row]), rank)
         prior = None if explained.prior is None else float(explained.prior[0])
         flow = AnswerFlow.to(self.flow, int(explained.entities[0]))
         return Explanation(self.question, prediction, self.horizon, self.graph, flow, prior)
@@ -160,21 +231,26 @@ class QueryResult:
         from dpmpn.explain.why_not import ReachedNodes, why_not
         from dpmpn.render.formats import WhyNot
 
-        found = self.reached.entities, self.reached.probabilities
+        found = self.reached.entities, self.reached.scores
         reached = ReachedNodes(self.graph, self.horizon, self.head, self.flow, *found)
         return WhyNot(**vars(why_not(reached, candidate)))
 
-    def _predictions(self, answers: Answers, first_rank: int = 1) -> list[Prediction]:
+    def _predictions(self, rows: np.ndarray, first_rank: int = 1) -> list[Prediction]:
         """Some of what was reached, ranked from a number on."""
-        names, stated_in = self.graph.entities, self.known.stated_of(answers)
-        columns = (answers.entities, answers.probabilities, answers.through_unseen, stated_in)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        return [
+        names, answers, judged = self.graph.entities, self.reached[rows], self._judged
+        columns = (answers.entities, answers.scores, answers.through_unseen, judged.stated[rows])
+        found = zip(*(column.tolist() for column in columns), strict=True)
+        predictions = [
             Prediction(
-                *(names.name(entity), probability, rank, stated == KNOWN),
+                *(names.name(entity), score, rank, stated == KNOWN),
                 *(names.label(entity), through_unseen, HELD_OUT[stated]),
             )
-            for rank, (entity, probability, through_unseen, stated) in enumerate(rows, first_rank)
+            for rank, (entity, score, through_unseen, stated) in enumerate(found, first_rank)
+        ]
+        measured = ({name: values[row] for name, values in judged.measured.items()} for row in rows.tolist())
+        return [
+            prediction if np.isnan(each["probability"]) else replace(prediction, **_plain(each))
+            for prediction, each in zip(predictions, measured, strict=True)
         ]
 
     def _explained(self, answer: int | None) -> int:
@@ -186,7 +262,7 @@ class QueryResult:
                 "there is nothing to explain; add facts about it"
             )
         if answer is None:
-            return 0
+            return int(self._judged.fits.argmax())
         if not self.is_reached(answer):
             raise DataError(
                 f"no attention reached '{names.name(answer)}', so nothing carried it there; "

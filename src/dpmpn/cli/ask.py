@@ -7,7 +7,7 @@ import typer
 from dpmpn.cli.changed_facts import ANY_GRAPH, Added, Removed, changed, opened
 from dpmpn.cli.explain import Labels
 from dpmpn.cli.output import JsonTarget, Output
-from dpmpn.cli.predict import Inverse, New, Top, Why, ask_one
+from dpmpn.cli.predict import AnyRole, Inverse, New, Top, Why, ask_one
 from dpmpn.cli.settings import with_settings
 
 Facts = Annotated[
@@ -15,7 +15,7 @@ Facts = Annotated[
     typer.Argument(
         metavar="FACTS",
         help="a file of heads, relations and tails, as `dpmpn import` reads them (CSV, TSV, Parquet, JSON lines, RDF); "
-        "a folder with a file train.*; or a name of `dpmpn datasets`",
+        "a folder with a file train.*; or a name listed by `dpmpn datasets`",
     ),
 ]
 
@@ -24,10 +24,11 @@ Facts = Annotated[
 def command(
     facts: Facts,
     head: Annotated[str, typer.Argument(metavar="HEAD", help="the entity the question is about")],
-    relation: Annotated[str, typer.Argument(metavar="RELATION", help="the relation that is asked")],
+    relation: Annotated[str, typer.Argument(metavar="RELATION", help="the relation that is asked for")],
     top: Top = 10,
     inverse: Inverse = False,
     new: New = False,
+    any_role: AnyRole = False,
     why: Why = False,
     add: Added = None,
     remove: Removed = None,
@@ -36,9 +37,9 @@ def command(
     *,
     settings: dict[str, str],
 ) -> None:
-    """Ask facts a question at once, without training: ranked answers and, with --why, the facts that lead to them.
+    """Answer a question from facts at once, without training: ranked answers and, with --why, the facts behind them.
 
-    The facts may be of anything. Say that family.csv has lines such as `Ann,mother,Eve`. Who may Ann's father be?
+    The facts may be about anything. Suppose family.csv has lines such as `Ann,mother,Eve`. Who could Ann's father be?
 
     dpmpn ask family.csv Ann father --why
 
@@ -46,13 +47,13 @@ def command(
 
     dpmpn ask family.csv Eve mother --inverse
 
-    One comes with the package, to try it:
+    To try it on the graph that comes with the package:
 
     dpmpn ask countries Serbia in_subregion --why
 
-    The model that answers is called any-graph. It learnt on other graphs how relations go together, and reads from
-    yours which of them do. Where that is too little to tell, a note says so. The same model takes many questions, lists
-    missing facts with measured probabilities, explains in pictures, is measured, and opens in a browser:
+    The model that answers is called any-graph. It learned on other graphs how relations occur together, and reads
+    from yours which of them do. If your graph is too small for that, a note says so. The same model can also answer
+    many questions, list missing facts, explain in pictures, be measured, and open in a browser:
 
     dpmpn predict any-graph --on family.csv --queries questions.csv --out answers.csv
 
@@ -64,9 +65,12 @@ def command(
 
     dpmpn serve any-graph --on family.csv
 
-    A model that is trained on the graph (`dpmpn train`) takes minutes, and is better where there is much to learn from.
+    Training a model on the graph (`dpmpn train`) takes minutes, and gives better answers where there are many facts.
     """
     output = Output(json)
     reasoner = opened(output, ANY_GRAPH, facts, settings)
     reasoner = changed(output, reasoner if labels is None else reasoner.with_labels(labels), add, remove)
-    ask_one(output, reasoner, head, relation, top, inverse, new, why)
+    _, asked, _ = reasoner.question_ids(head, relation, inverse)
+    with output.meter("measured") as meter:
+        reasoner.calibrate(relation=asked, progress=meter.show_speed)
+    ask_one(output, reasoner, head, relation, top, inverse, new, any_role, why)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpmpn.ask.expectations import FEW_FACTS
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.cli.output import Output
 from dpmpn.data.importer import load_facts
 from dpmpn.errors import ConfigError, DataError, UnknownName
 from dpmpn.models.any_graph.settings import AnyGraphSettings
+from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.wording import counted, listed
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ RunName = Annotated[
     str,
     typer.Argument(
         metavar="RUN_DIR",
-        help=f"folder of a trained run; or {ANY_GRAPH}, the model that needs no training, with --on FACTS",
+        help=f"folder of a trained run; demo, the one that comes with the package; or {ANY_GRAPH}, the model that "
+        "needs no training, with --on FACTS",
     ),
 ]
 OtherGraph = Annotated[
@@ -32,21 +33,21 @@ OtherGraph = Annotated[
     typer.Option(
         "--on",
         metavar="FACTS",
-        help="ask about another graph: a file of facts, a folder with a file train.*, a name of `dpmpn datasets` or "
-        f"another run. {ANY_GRAPH} takes any; models trained with --model strong, which learn relations alone, take "
-        "the same relations and any entities",
+        help="ask about another graph: a file of facts, a folder with a file train.*, a name of `dpmpn datasets` "
+        f"or another run. {ANY_GRAPH} takes any graph; models trained with --model strong, which learn about relations "
+        "only, take one with the same relations and any entities",
     ),
 ]
 Added = Annotated[
     list[Path] | None,
-    typer.Option("--add", metavar="FILE", help="reason with these facts, too; may be repeated"),
+    typer.Option("--add", metavar="FILE", help="use these facts as well; may be repeated"),
 ]
 Removed = Annotated[
     list[Path] | None,
-    typer.Option("--remove", metavar="FILE", help="reason without these facts; may be repeated"),
+    typer.Option("--remove", metavar="FILE", help="do without these facts; may be repeated"),
 ]
 _SHOWN_NEW = 3  # names of new entities, and of relations
-_IMPORT_OPTION = "--(columns|skip-bad|format|separator|no-header|header|query)"
+_IMPORT_OPTION = "--(columns|wide|no-wide|cell-separator|skip-bad|format|separator|no-header|header|query)"
 
 
 def loaded(run: str, on: str | None, settings: Mapping[str, str]) -> Reasoner:
@@ -55,18 +56,19 @@ def loaded(run: str, on: str | None, settings: Mapping[str, str]) -> Reasoner:
 
     folder = Path(run)
     if run != ANY_GRAPH and not is_pretrained(folder):
-        return Reasoner.load(folder, **settings)
+        return Reasoner.load(run, **settings)
     if on is None:
         raise ConfigError(
-            f"{run} has no graph of its own; say with --on FACTS what to ask about: a file such as facts.csv, a "
-            f"folder with a file train.*, or a name of `dpmpn datasets`"
+            f"{run} has no graph of its own; name one with --on FACTS: a file such as facts.csv, a "
+            f"folder with a file train.*, or a name listed by `dpmpn datasets`"
         )
     return Reasoner.pretrained(None if run == ANY_GRAPH else folder, **settings)
 
 
 def opened(output: Output, run: str, on: str | None, settings: Mapping[str, str]) -> Reasoner:
     """The same on another graph, where one is named."""
-    reasoner = loaded(run, on, settings)
+    with output.busy("loading"):  # a second or two, ten where the libraries come from a slow disk
+        reasoner = loaded(run, on, settings)
     if on is None:
         return reasoner
     other = reasoner.on(load_facts(on, output.say))
@@ -87,7 +89,7 @@ def say_expectations(output: Output, reasoner: Reasoner) -> None:
             [*few[:_SHOWN_NEW], *([f"{len(few) - _SHOWN_NEW:,} more"] if few[_SHOWN_NEW:] else [])]
         )
         have = counted(len(few), "relation has", "relations have")
-        output.say(f"Note: {have} fewer than {FEW_FACTS} facts, so take answers for guesses there: {names}")
+        output.say(f"Note: {have} fewer than {FEW_FACTS} facts, so answers about them are guesses: {names}")
 
 
 def changed(

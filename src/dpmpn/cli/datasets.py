@@ -1,4 +1,4 @@
-"""`dpmpn datasets`: lists the datasets known by name, fetches one, or describes one; `dpmpn inductive` parts one."""
+"""`dpmpn datasets`: lists the datasets known by name, fetches one, or describes one; `dpmpn inductive` splits one."""
 
 import shlex
 import time
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dpmpn.cli.numbers import number
-from dpmpn.cli.output import JsonTarget, Meter, Output, table
+from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.settings import DASHES
 from dpmpn.data.dataset import write_dataset
 from dpmpn.data.importer import load_dataset
@@ -30,12 +30,12 @@ from dpmpn.settings import MOST_SEED
 from dpmpn.wording import duration, megabytes, percentage
 
 _MARKS = {
-    "duplicate": "stand in train as they are",
-    "symmetric": "stand in train reversed",
-    "inverse": "stand in train under an inverse relation",
-    "same": "stand in train under a relation that says the same",
+    "duplicate": "are in train as they are",
+    "symmetric": "are in train reversed",
+    "inverse": "are in train under an inverse relation",
+    "same": "are in train under a relation with the same meaning",
     "leaked": "any of these",
-    "joined": "have ends that train joins in some way (PME)",
+    "joined": "have ends that a training fact joins (PME)",
     "unseen": "have an entity or a relation without a training fact",
 }
 _SHOWN_PAIRS = 10
@@ -43,7 +43,7 @@ _PARTS_REPORT = "inductive.json"
 _PARTS = {"whole": "all of it", "train": "to train on", "ask": "to ask about"}
 _SIZES = ("entities", "relations", "facts", "train", "valid", "test")
 DatasetArgument = Annotated[
-    str, typer.Argument(metavar="NAME_OR_FOLDER", help="a name of `dpmpn datasets`, or a folder")
+    str, typer.Argument(metavar="NAME_OR_FOLDER", help="a name listed by `dpmpn datasets`, or a folder")
 ]
 
 app = typer.Typer(name="datasets", context_settings=DASHES)
@@ -75,7 +75,7 @@ def _show_list(output: Output, rows: list[DatasetRow]) -> None:
     if any(row.folder is None for row in rows):
         output.say()
         looked_in = f"the folder ${ROOT_VARIABLE} names, and below {default_root()}"
-        output.say(f"Datasets that are not found are looked for below {looked_in}.")
+        output.say(f"Datasets are looked for below {looked_in}.")
 
 
 @app.command("fetch")
@@ -87,7 +87,7 @@ def fetch(
             "--to",
             metavar="FOLDER",
             help=f"folder of datasets to put it into; without it ${ROOT_VARIABLE}, "
-            "or else a folder of your own that is always looked in",
+            "or else your own folder, which is always searched",
         ),
     ] = None,
     mirror: Annotated[
@@ -100,9 +100,9 @@ def fetch(
     ] = None,
     json: JsonTarget = None,
 ) -> None:
-    """Download a dataset; run again after a break, it goes on where it stopped."""
+    """Download a dataset; after an interruption, run the command again to continue."""
     output = Output(json)
-    with Meter(output, "bytes") as meter:
+    with output.meter("bytes") as meter:
         fetched = fetch_dataset(name, to, mirror, _with_rate(meter.show))
     values = asdict(fetched) | {"folder": str(fetched.folder)}
     output.result(values, lambda: _show_fetched(output, fetched))
@@ -132,25 +132,25 @@ def _show_fetched(output: Output, fetched: Fetched) -> None:
     if fetched.is_new:
         output.say(f"{fetched.name}: {fetched.bytes:,} bytes fetched and checked, in {fetched.folder}")
     else:
-        output.say(f"{fetched.name} is there already and right, in {fetched.folder}: nothing to fetch.")
+        output.say(f"{fetched.name} is already complete in {fetched.folder}: nothing to fetch.")
     output.say(f"Licence: {fetched.licence}.")
     entry = find_dataset(fetched.name)
     by_name = entry.folder() if entry is not None else None
     if by_name is None or by_name.resolve() != fetched.folder.resolve():
-        where = f"{fetched.folder}; by name only where ${ROOT_VARIABLE} names the folder that holds it"
+        where = f"{fetched.folder}; by name only if ${ROOT_VARIABLE} names the folder that contains it"
         output.say(f"It is found as {where}.")
 
 
 @app.command("stats")
 def stats(dataset: DatasetArgument, json: JsonTarget = None) -> None:
-    """Describe a dataset: sizes, multi-edges, shortest paths, and how much of valid and test stands in train."""
+    """Describe a dataset: sizes, multi-edges, shortest paths, and how many validation and test facts are in train."""
     output = Output(json)
     data = load_dataset(dataset)
 
     from dpmpn.data.leakage import leakage
     from dpmpn.data.statistics import statistics
 
-    with Meter(output, "pairs measured") as meter:
+    with output.meter("pairs measured") as meter:
         report = statistics(data, progress=meter.show)
     report["leakage"] = leakage(data)
     output.result(report, lambda: _show_stats(output, report, data.graph.relation_names))
@@ -220,26 +220,30 @@ def inductive(
     dataset: DatasetArgument,
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="DIR", help="folder to make, with the datasets train and ask in it"),
+        typer.Option("--out", metavar="DIR", help="folder to make; it gets the datasets train and ask"),
     ],
     share: Annotated[
         float,
         number(
-            float, "--share", "of the entities to train on; the others are asked about", above=0, at_most=1
+            float,
+            "--share",
+            "share of the entities to train on; the others are for asking",
+            above=0,
+            at_most=1,
         ),
     ] = 0.5,
     seed: Annotated[
-        int, number(int, "--seed", "key of all that is drawn", at_least=0, at_most=MOST_SEED)
+        int, number(int, "--seed", "seed of the random draws", at_least=0, at_most=MOST_SEED)
     ] = 0,
     json: JsonTarget = None,
 ) -> None:
-    """Part a dataset in two with the same relations and no common entity, to train on one and ask about the other.
+    """Split a dataset into two graphs with the same relations and no common entity: one to train on, one to ask about.
 
-    Parts grow from many entities at once, so that most neighbourhoods stay whole; facts between the parts are left
-    out. Each part has a tenth of its facts held out for validation and a tenth for testing. What became of the facts
-    is printed, and kept in DIR/inductive.json.
+    Both graphs grow from many entities at once, so that most neighbourhoods stay whole; facts between them are left
+    out. In each graph a tenth of the facts is held out for validation and a tenth for testing. The numbers of facts are
+    printed, and kept in DIR/inductive.json.
 
-    For example: dpmpn inductive WN18RR --out graphs/parted
+    For example: dpmpn inductive WN18RR --out graphs/two
     """
     output = Output(json)
 
@@ -262,11 +266,11 @@ def _show_parts(output: Output, report: dict[str, Any], out: Path) -> None:
         shown.add_row(label, *counts, f"{sizes['mean_degree']:.1f}")
     output.show(shown)
     output.say()
-    output.say(f"{report['facts_between']:,} facts between the parts were left out.")
+    output.say(f"{report['facts_between']:,} facts between the two graphs were left out.")
     if others := report["other_relations"]:
         output.say(
-            f"{report['facts_of_other_relations']:,} facts to ask about were left out, too: no fact to train on has "
+            f"{report['facts_of_other_relations']:,} facts to ask about were left out as well: no training fact has "
             f"their {len(others):,} relations."
         )
-    output.say(f"Train with:  dpmpn train {shlex.quote(str(out / 'train'))} --model strong --out RUN_DIR")
+    output.say(f"Train with:  dpmpn train {shlex.quote(str(out / 'train'))} --out RUN_DIR")
     output.say(f"Then ask:    dpmpn evaluate RUN_DIR --on {shlex.quote(str(out / 'ask'))}")

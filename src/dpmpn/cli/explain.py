@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpmpn.ask.results import LEFT_OUT
 from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, RunName, changed, opened
 from dpmpn.cli.output import STDOUT, JsonTarget, Output, print_data, write_output
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.render.formats import FORMATS, checked_formats
-from dpmpn.wording import listed, one_line, probability_shown
+from dpmpn.wording import listed, one_line, score_shown
 
 if TYPE_CHECKING:
     from dpmpn.ask.results import Predictions
@@ -98,7 +99,8 @@ def command(
     reasoner = changed(output, reasoner if labels is None else reasoner.with_labels(labels), add, remove)
     predictions = reasoner.predict(head, relation, top=1, inverse=inverse)
     for note in predictions.notes:
-        output.say(f"Note: {note}")
+        if not note.startswith(LEFT_OUT):
+            output.say(f"Note: {note}")
     for name in (answer, *(why_not or ())):
         if name is not None:
             reasoner.graph.entities.id(name)  # refused before anything is printed
@@ -182,6 +184,6 @@ def _save(
     answer = explanation.answer
     output.say(
         f"{one_line(str(explanation.question))} {one_line(answer.label)}, number {answer.rank:,}, "
-        f"probability {probability_shown(answer.probability)}"
+        f"score {score_shown(answer.score)}"
     )
     output.say(f"written to {out}: {', '.join(path.name for path in paths)}")

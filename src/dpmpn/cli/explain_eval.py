@@ -7,21 +7,21 @@ from rich.table import Table
 
 from dpmpn.cli.changed_facts import OtherGraph, RunName, opened
 from dpmpn.cli.numbers import number
-from dpmpn.cli.output import JsonTarget, Meter, Output, table
+from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError
 from dpmpn.settings import MOST_SEED
-from dpmpn.wording import counted, duration, percent, probability_shown
+from dpmpn.wording import counted, duration, percent, score_shown
 
 _GROUPS = {
     "all": "All answers",
-    "right": "Those that are right: training, validation or test facts",
-    "right_and_new": "Right, and not stated by the graph",
+    "right": "Correct ones: training, validation or test facts",
+    "right_and_new": "Correct, and not in the graph",
     "sure": "Those with a probability above 0.5",
 }
 _LEFT_OUT = {
     "head_without_facts": "entity has no facts",
-    "not_reached": "answer no attention reached",
+    "not_reached": "answer was not reached by attention",
     "head_was_the_answer": "answer is the entity asked about",
 }
 _NEEDED = ("Fidelity+", "lost", "rank worse")
@@ -29,20 +29,20 @@ _ENOUGH = ("Fidelity-", "rank kept")
 _PATHS = ("HΔR@5", "facts@5")
 _LEGEND = {
     "explanation": "the facts of the explanation, {explained}",
-    "random": "as many facts, drawn from the full subgraph: all that the model attended from",
-    "shortest": "as many facts, of the shortest paths from the entity asked about to the answer",
-    "facts": "their mean number; there may be fewer of shortest paths",
+    "random": "the same number of facts, drawn from the full subgraph: everything the model attended from",
+    "shortest": "the same number of facts, from the shortest paths between the entity asked about and the answer",
+    "facts": "their mean number; shortest paths may have fewer",
     "sparsity": "1 - facts / facts of the full subgraph: the higher, the shorter the explanation",
     "Fidelity+": "probability that the answer loses without these facts: the higher, the more they were needed",
-    "lost": "the same as a part of the probability that they had",
+    "lost": "the same as a fraction of the probability before",
     "rank worse": "share of answers whose rank is worse without these facts",
-    "Fidelity-": "probability that it loses with them alone: the lower, the better they suffice (below 0 it gains)",
-    "rank kept": "share of answers whose rank is no worse with these facts alone",
+    "Fidelity-": "probability that it loses with only these facts: the lower, the more they suffice (below 0 it gains)",
+    "rank kept": "share of answers whose rank is no worse with only these facts",
     "HΔR@5": "share of answers whose rank is worse without five paths: the strongest, the shortest, or as many random "
-    "facts as the strongest have",
-    "facts@5": "mean number of facts that went with these paths",
-    "±": "how far the farther end of a 95 % interval is: Wilson's of a share, of a bootstrap elsewhere; there is none "
-    "for fewer than 10 answers, or where all are alike",
+    "facts as there are in the strongest",
+    "facts@5": "mean number of facts in these paths",
+    "±": "the farther end of a 95 % interval: Wilson's for a share, from a bootstrap elsewhere; there is none for "
+    "fewer than 10 answers, or where all are equal",
 }
 
 
@@ -50,28 +50,28 @@ _LEGEND = {
 def command(
     run_dir: RunName,
     split: Annotated[
-        str, typer.Option("--split", metavar="valid|test|train", help="whose questions to ask")
+        str, typer.Option("--split", metavar="valid|test|train", help="which questions to ask")
     ] = "test",
     sample: Annotated[
         int,
-        number(int, "--sample", "how many questions; all where there are fewer", at_least=1),
+        number(int, "--sample", "how many questions; all if there are fewer", at_least=1),
     ] = 200,
     seed: Annotated[
         int,
-        number(int, "--seed", "what questions and random facts are drawn by", at_least=0, at_most=MOST_SEED),
+        number(int, "--seed", "seed for drawing questions and random facts", at_least=0, at_most=MOST_SEED),
     ] = 0,
     answers: Annotated[
         str,
         typer.Option(
             "--answers",
             metavar="first|stated",
-            help="explain what the model answers first, or what the split states, whatever its rank",
+            help="explain the model's first answer, or the correct one according to the split, whatever its rank",
         ),
     ] = "first",
     kept_paths: Annotated[
         int | None,
         number(
-            int, "--kept-paths", "explain with at most so many paths, not as `dpmpn explain` does", at_least=1
+            int, "--kept-paths", "explain with at most this many paths, unlike `dpmpn explain`", at_least=1
         ),
     ] = None,
     kept_share: Annotated[
@@ -79,7 +79,7 @@ def command(
         number(
             float,
             "--kept-share",
-            "explain with paths that brought this part of the attention, not as `dpmpn explain` does",
+            "explain with paths that carried this part of the attention, unlike `dpmpn explain`",
             above=0,
             at_most=1,
         ),
@@ -92,13 +92,14 @@ def command(
     """Measure whether explanations are true: are their facts needed for the answer, and are they enough?
 
     Draws questions of a split, in all directions that are asked, and explains the first answer to each; with
-    --answers stated, the answer that the split states, whatever its rank.
+    --answers stated, the answer that is a fact of the split, whatever its rank.
 
-    Needed: the same model, as it is, is asked again on the graph without the facts of the explanation.
+    Needed: the same model is asked again on the graph without the facts of the explanation.
 
-    Enough: it is asked on a graph of nothing but these facts.
+    Enough: it is asked on a graph that has only these facts.
 
-    As many random facts of what it attended from, and facts of shortest paths, are tested likewise, to compare.
+    For comparison, the same number of random facts from what it attended from, and facts of shortest paths, are tested
+    in the same way.
     """
     output = Output(json)
     from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
@@ -109,7 +110,7 @@ def command(
         raise ConfigError(f"--answers {answers}: give {' or '.join(ANSWERS)}")
     plan = Measurement(split, sample, seed, answers, kept_paths or KEPT_PATHS, kept_share or KEPT_SHARE)
     reasoner = opened(output, run_dir, on, settings)
-    with Meter(output, "measured") as meter:
+    with output.meter("measured") as meter:
         report = measure_explanations(reasoner, plan, meter.show_speed)
     output.result(report, lambda: _show_measures(output, report))
 
@@ -132,7 +133,7 @@ def _show_measures(output: Output, report: dict[str, Any]) -> None:
     for word, meaning in _LEGEND.items():
         output.wrap(f"{word:<13}{meaning.format(explained=_explained(report))}", indent=13)
     output.say()
-    output.say(f"{duration(report['seconds'])} for all this.")
+    output.say(f"{duration(report['seconds'])} in total.")
 
 
 def _left_out(report: dict[str, Any]) -> str:
@@ -147,7 +148,7 @@ def _explained(report: dict[str, Any]) -> str:
     paths, share = report["kept_paths"], report["kept_share"]
     if (paths, share) == (KEPT_PATHS, KEPT_SHARE):
         return "as `dpmpn explain` shows them"
-    return f"here of {counted(paths, 'path')} at most, fewer where they bring {share:.4g} of the attention"
+    return f"here of {counted(paths, 'path')} at most, fewer if they carry {share:.4g} of the attention"
 
 
 def _show_group(output: Output, title: str, group: dict[str, Any]) -> None:
@@ -167,15 +168,15 @@ def _show_group(output: Output, title: str, group: dict[str, Any]) -> None:
     isolated = group["isolated"]
     output.wrap(
         f"Without any fact of the entities asked about: lost {_value(isolated['probability_lost'])}, rank worse "
-        f"{_value(isolated['rank_worse'])}. What is left then is a prior, and no path."
+        f"{_value(isolated['rank_worse'])}. What remains then is the prior, and no path."
     )
 
 
 def _described(group: dict[str, Any]) -> str:
     """How probable some answers were, and what they were reached by."""
     paths, facts = (round(group[key]["mean"]) for key in ("paths", "full_facts"))
-    probability = probability_shown(group["probability"]["mean"])
-    brought = f"{counted(paths, 'path')} brought {percent(group['kept_share']['mean'])}"
+    probability = score_shown(group["probability"]["mean"])
+    brought = f"{counted(paths, 'path')} carried {percent(group['kept_share']['mean'])}"
     if group["predictions"] == 1:
         start, attention, subgraph = "with a probability of", "its attention", "the full subgraph has"
     else:
@@ -185,7 +186,7 @@ def _described(group: dict[str, Any]) -> str:
 
 def _show_curve(output: Output, curve: list[dict[str, Any]]) -> None:
     output.say()
-    output.wrap("Shorter explanations of all answers: the facts of the strongest paths alone")
+    output.wrap("Shorter explanations of all answers: only the facts of the strongest paths")
     rows = {"all kept" if point["paths"] == "all" else str(point["paths"]): _cells(point) for point in curve}
     _show_rows(output, "paths", rows)
 

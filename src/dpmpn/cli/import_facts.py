@@ -1,4 +1,4 @@
-"""`dpmpn import`: makes a dataset of files, an endpoint or a database."""
+"""`dpmpn import`: makes a dataset from files, an endpoint or a database."""
 
 import shlex
 import time
@@ -9,13 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from dpmpn.cli.numbers import number
-from dpmpn.cli.output import JsonTarget, Meter, Output
+from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.data.dataset import SPLITS
 from dpmpn.data.importer import SplitChoice, import_dataset, without_train
 from dpmpn.data.labels import read_labels
 from dpmpn.data.sources.base import ReadOptions
 from dpmpn.data.sources.formats import FORMATS, open_sources, split_files
 from dpmpn.errors import ConfigError, DataError
+from dpmpn.progress import Meter
 from dpmpn.settings import MOST_SEED
 from dpmpn.wording import counted, duration, listed, percent
 
@@ -38,35 +39,61 @@ _Valid = Annotated[
 ]
 _Test = Annotated[list[str] | None, typer.Option(metavar="SOURCE", help="test facts, read like SOURCE")]
 _Columns = Annotated[
-    str | None, typer.Option(metavar="HEAD,RELATION,TAIL", help="names of the columns, or positions from 1")
+    str | None,
+    typer.Option(
+        metavar="HEAD,RELATION,TAIL",
+        help="names of the columns, or positions from 1; for a wide table, the column of items and then those to use",
+    ),
+]
+_Wide = Annotated[
+    bool | None,
+    typer.Option(
+        help="whether each row is an item and the other columns describe it: their names are relations, their cells "
+        "tails; detected if not given",
+    ),
+]
+_CellSeparator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHAR|none",
+        help="separator of several values in one cell of a wide table; detected if not given",
+    ),
 ]
 _Separator = Annotated[
-    str | None, typer.Option(metavar="CHAR", help="between columns; found out if not given")
+    str | None, typer.Option(metavar="CHAR", help="separator of columns; detected if not given")
 ]
 _Header = Annotated[bool | None, typer.Option(help="whether the first line names the columns")]
+_Sheet = Annotated[
+    str | None, typer.Option(metavar="NAME", help="sheet of an Excel workbook; the first if not given")
+]
 _Format = Annotated[
-    str | None, typer.Option(metavar="NAME", help="of files whose name does not tell, such as csv")
+    str | None, typer.Option(metavar="NAME", help="format of files whose name does not show it, such as csv")
 ]
 _Query = Annotated[
     str | None,
-    typer.Option(metavar="TEXT|@FILE", help="what to ask an endpoint or a database for: three columns"),
+    typer.Option(
+        metavar="TEXT|@FILE", help="query for an endpoint or a database; it must return three columns"
+    ),
 ]
 _Literals = Annotated[
-    str, typer.Option(metavar="drop|keep", help="values in RDF, such as numbers: left out, or nodes")
+    str,
+    typer.Option(
+        metavar="drop|keep", help="values in RDF, such as numbers: leave them out, or make them nodes"
+    ),
 ]
 _SkipBad = Annotated[
     bool,
-    typer.Option("--skip-bad", help="leave out lines that cannot be read, and count them, instead of ending"),
+    typer.Option("--skip-bad", help="skip lines that cannot be read, and count them, instead of stopping"),
 ]
 _Labels = Annotated[
     list[Path] | None,
-    typer.Option(
-        metavar="FILE", help="what identifiers are called: id, name, description, type (tsv csv json)"
-    ),
+    typer.Option(metavar="FILE", help="names for identifiers: id, name, description, type (tsv csv json)"),
 ]
 _Split = Annotated[
     str,
-    typer.Option(metavar="random|time|none", help="what is held out where --valid and --test are not given"),
+    typer.Option(
+        metavar="random|time|none", help="how to hold out facts if --valid and --test are not given"
+    ),
 ]
 _ValidShare = Annotated[
     float, number(float, "--valid-share", "share of facts held out for validation", at_least=0, at_most=1)
@@ -75,11 +102,13 @@ _TestShare = Annotated[
     float, number(float, "--test-share", "share of facts held out for testing", at_least=0, at_most=1)
 ]
 _TimeColumn = Annotated[str | None, typer.Option(metavar="NAME", help="column of times, for --split time")]
-_Seed = Annotated[int, number(int, "--seed", "key of the random split", at_least=0, at_most=MOST_SEED)]
+_Seed = Annotated[int, number(int, "--seed", "seed of the random split", at_least=0, at_most=MOST_SEED)]
 _Inductive = Annotated[
-    bool, typer.Option("--inductive", help="hold out facts of entities without any training fact, too")
+    bool, typer.Option("--inductive", help="also hold out facts of entities without any training fact")
 ]
-_Name = Annotated[str | None, typer.Option(metavar="TEXT", help="of the dataset; default: of the folder")]
+_Name = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="name of the dataset; default: that of the folder")
+]
 
 
 def command(
@@ -88,8 +117,11 @@ def command(
     valid: _Valid = None,
     test: _Test = None,
     columns: _Columns = None,
+    wide: _Wide = None,
+    cell_separator: _CellSeparator = None,
     separator: _Separator = None,
     header: _Header = None,
+    sheet: _Sheet = None,
     format: _Format = None,
     query: _Query = None,
     literals: _Literals = "drop",
@@ -104,19 +136,22 @@ def command(
     name: _Name = None,
     json: JsonTarget = None,
 ) -> None:
-    """Make a dataset of files, a SPARQL endpoint or a database: read, split, checked for leaks, ready to train on.
+    """Make a dataset from files, a SPARQL endpoint or a database: read, split, checked for leaks, ready for training.
 
     For example: dpmpn import facts.csv --labels names.tsv --out graphs/mine, then dpmpn train graphs/mine --out
-    runs/mine. What was read, left out and why is printed, and kept in GRAPH_DIR/import.json.
+    runs/mine. A report says what was read, what was left out and why; it is kept in GRAPH_DIR/import.json.
     """
     output = Output(json)
     _check_choice("--literals", literals, ("drop", "keep"))
     _check_split(split, time_column, bool(valid or test), valid_share + test_share)
     options = ReadOptions(
         format=format,
-        columns=_three(columns),
+        columns=_column_names(columns, bool(wide)),
+        wide=wide,
+        cell_separator=cell_separator,
         separator=separator,
         header=header,
+        sheet=sheet,
         time_column=time_column,
         query=_query_text(query),
         literals=literals,  # type: ignore[arg-type]
@@ -129,7 +164,7 @@ def command(
 
     named = pl.concat([read_labels(path) for path in labels]) if labels else None
     choice = SplitChoice(split, valid_share, test_share, seed, transductive=not inductive)  # type: ignore[arg-type]
-    with Meter(output, "read") as meter:
+    with output.meter("read") as meter:
         report = import_dataset(opened, out, name=name, labels=named, split=choice, progress=_tick(meter))
     output.result(report, lambda: _show(output, report, out))
 
@@ -168,22 +203,22 @@ def _by_split(sources: list[str], valid: list[str], test: list[str]) -> dict[str
     if not folders:
         return {"train": sources, "valid": valid, "test": test}
     if len(sources) > 1 or valid or test:
-        raise ConfigError(f"{folders[0]} is a folder: give it alone, or name the files in it")
+        raise ConfigError(f"{folders[0]} is a folder: give only the folder, or name the files in it")
     found = split_files(Path(folders[0]))
     if not found["train"]:
         raise without_train(Path(folders[0]))
     return {which: found[which] for which in SPLITS}
 
 
-def _three(columns: str | None) -> tuple[str, str, str] | None:
+def _column_names(columns: str | None, wide: bool) -> tuple[str, ...] | None:
     if columns is None:
         return None
     parts = [part.strip() for part in columns.split(",")]
-    if len(parts) != 3 or not all(parts):
+    if not all(parts) or (len(parts) != 3 and not wide):
         raise ConfigError(
             f"--columns '{columns}' must name three columns, such as subject,predicate,object or 1,2,3"
         )
-    return parts[0], parts[1], parts[2]
+    return tuple(parts)
 
 
 def _query_text(query: str | None) -> str | None:
@@ -232,7 +267,7 @@ def _show(output: Output, report: dict[str, Any], out: Path) -> None:
             _show_leaks(output, which, report["leakage"][which])
     for pair in report["leakage"]["relation_pairs"][:_SHOWN_PAIRS]:
         output.say(
-            f"  {percent(pair['share'])} of the facts of '{pair['relation']}' stand under '{pair['other']}' "
+            f"  {percent(pair['share'])} of the facts of '{pair['relation']}' are also under '{pair['other']}' "
             f"({pair['kind']})"
         )
     output.say(f"Made {out} in {duration(report['seconds'])}. Train on it with:")
@@ -244,7 +279,7 @@ def _show_respelled(
 ) -> None:
     """Say which names were not in Unicode's composed form, or had white space around."""
     was, became = next(iter(examples.items()))
-    same = f"; {counted(merged, 'of them is', 'of them are')} the name of another one now" if merged else ""
+    same = f"; {counted(merged, 'of them is', 'of them are')} now the name of another one" if merged else ""
     names = counted(changed, f"name of {kind}", f"names of {kind}")
     output.say(f"{names} brought to one spelling (Unicode NFC), such as {was!a} to '{became}'{same}")
 
@@ -252,11 +287,11 @@ def _show_respelled(
 def _show_leaks(output: Output, which: str, leaks: dict[str, Any]) -> None:
     shares = leaks["shares"]
     output.say(
-        f"{which}: {shares['leaked']:.1%} stand in train already, as they are or as an inverse; "
+        f"{which}: {shares['leaked']:.1%} are in train already, as they are or as an inverse; "
         f"{shares['joined']:.1%} join a pair that a training fact joins (PME)"
     )
     if leaks["unseen"]:
         output.say(
             f"  {counted(leaks['unseen'], 'fact')} of {which} with an entity or a relation that no training fact has: "
-            "expect no right answer there"
+            "do not expect a correct answer there"
         )

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpmpn.cli.numbers import number
-from dpmpn.cli.output import JsonTarget, Meter, Output, table
+from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.settings import DatasetName, PresetName, chosen_settings, with_settings
 from dpmpn.cli.signals import stoppable
 from dpmpn.data.importer import load_dataset
 from dpmpn.engine.settings import MOST_THREADS
 from dpmpn.errors import ConfigError, Stopped
 from dpmpn.evaluate.metrics import TITLES
+from dpmpn.progress import Meter
 from dpmpn.settings import MOST_SEED, checked_number, refusal
 from dpmpn.wording import counted, duration, percentage
 
@@ -29,11 +30,15 @@ _ExhibitName = Annotated[str | None, typer.Argument(metavar="NAME", help="an exh
 _ExhibitFolder = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="folder for the exhibit, its data and its runs")
 ]
-_ListAll = Annotated[bool, typer.Option("--list", help="show all exhibits and what the paper says of them")]
-_Quick = Annotated[
-    bool, typer.Option("--quick", help="on the bundled graph with small settings, in a minute: to try it out")
+_ListAll = Annotated[
+    bool, typer.Option("--list", help="show all exhibits and what the paper says about them")
 ]
-_SEEDS_HELP = "seeds of the trainings, such as 0,1,2; name all that are to be shown, also those made before"
+_Quick = Annotated[
+    bool, typer.Option("--quick", help="try it in a minute, on the bundled graph with small settings")
+]
+_SEEDS_HELP = (
+    "seeds of the trainings, such as 0,1,2; name all that should be shown, including those made before"
+)
 _Seeds = Annotated[str, typer.Option("--seeds", metavar="LIST", help=_SEEDS_HELP)]
 _OTHER_DATASET_HELP = (
     "WN18RR or FB15K-237 for convergence, ignn, horizons, time-cost, growth, ablation and unseen; these, "
@@ -44,7 +49,9 @@ _Epochs = Annotated[
     float | None,
     number(float, "--epochs", "of each training, instead of the paper's", above=0, at_most=1_000_000),
 ]
-_MINUTES_HELP = "end each training after so many minutes; trainings of strong, ablation and unseen fill them"
+_MINUTES_HELP = (
+    "end each training after this many minutes; trainings of strong, ablation and unseen use all of them"
+)
 _MaxMinutes = Annotated[float | None, number(float, "--max-minutes", _MINUTES_HELP, above=0)]
 _RUNS_HELP = (
     "folder of another exhibit whose trained models are used as they are, instead of training: "
@@ -52,7 +59,7 @@ _RUNS_HELP = (
 )
 _Runs = Annotated[Path | None, typer.Option("--runs", metavar="DIR", help=_RUNS_HELP)]
 _ONLY_HELP = (
-    "parts of ablation, such as no-gates,paper; name all that are to be shown, also those made before"
+    "parts of ablation, such as no-gates,paper; name all that should be shown, including those made before"
 )
 _Only = Annotated[str, typer.Option("--only", metavar="LIST", help=_ONLY_HELP)]
 _Threads = Annotated[int, number(int, "--threads", "0 = all cores", at_least=0, at_most=MOST_THREADS)]
@@ -72,11 +79,11 @@ def reproduce(
     threads: _Threads = 0,
     json: JsonTarget = None,
 ) -> None:
-    """Make a table or figure of the paper anew: data, table or plot, settings and command in one folder.
+    """Reproduce a table or figure of the paper: data, table or plot, settings and command in one folder.
 
-    It says first how long it will take. Ended early, it goes on where it stopped when the same command comes again.
+    It first says how long it will take. If it is interrupted, run the same command again to continue.
 
-    Seeds can be added to a folder: --seeds 0,1,2 after --seeds 0 trains the two others and shows all three.
+    Seeds can be added to a folder: --seeds 0,1,2 after --seeds 0 trains the other two and shows all three.
 
     Datasets are found as `dpmpn datasets` shows.
 
@@ -84,9 +91,9 @@ def reproduce(
 
     Shortened: dpmpn reproduce horizons --epochs 0.2 --out exhibits/horizons
 
-    Beyond it: dpmpn reproduce strong --max-minutes 60 --out exhibits/strong
+    Beyond the paper: dpmpn reproduce strong --max-minutes 60 --out exhibits/strong
 
-    Trained before: dpmpn reproduce subgraphs --runs exhibits/nell995 --out exhibits/subgraphs
+    With trained models: dpmpn reproduce subgraphs --runs exhibits/nell995 --out exhibits/subgraphs
     """
     from dpmpn.lab.reproduce.making import exhibit_named, make
     from dpmpn.lab.reproduce.workshop import Request, Watch
@@ -103,12 +110,12 @@ def reproduce(
     request = Request(_numbers(seeds), quick, dataset, epochs, max_minutes, threads, runs, parts)
     exhibit = exhibit_named(name)
     output.say(f"{exhibit.place_of(request)}: {exhibit.title}")
-    with stoppable() as stop, Meter(output, "trained") as training, Meter(output, "asked") as asking:
+    with stoppable() as stop, output.meter("trained") as training, output.meter("asked") as asking:
         watch = Watch(output.say, training.show_training, asking.show, stop)
         try:
             files = make(exhibit, request, out, watch, shlex.join(["dpmpn", *sys.argv[1:]]))
         except Stopped:
-            output.say("Interrupted; what was done is kept. Go on by giving the same command again.")
+            output.say("Interrupted; what was done is kept. Run the same command again to continue.")
             raise typer.Exit(stop.exit_code) from None
     report = {"exhibit": exhibit.name, "folder": str(out), "files": [str(path) for path in files]}
     output.result(report, lambda: output.say("\n".join(f"made {path}" for path in files)))
@@ -135,15 +142,15 @@ def _list_exhibits(output: Output) -> None:
 
 
 _CompareName = Annotated[
-    str, typer.Argument(metavar="DATASET", help="a name of `dpmpn datasets`, or a folder")
+    str, typer.Argument(metavar="DATASET", help="a name listed by `dpmpn datasets`, or a folder")
 ]
 _CompareFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="folder of the results")]
-_MODELS_HELP = 'embedding models, with commas between them; all where it is left out, "" = none'
+_MODELS_HELP = 'embedding models, separated by commas; default: all; "" = none'
 _Models = Annotated[str | None, typer.Option("--models", metavar="NAMES", help=_MODELS_HELP)]
 _Budget = Annotated[
     float, number(float, "--budget", "training time of each model", above=0, metavar="MINUTES")
 ]
-_SEED_HELP = "what vectors, batches and samples are drawn by"
+_SEED_HELP = "seed for vectors, batches and samples"
 _Seed = Annotated[int, number(int, "--seed", _SEED_HELP, at_least=0, at_most=2**32 - 1)]
 _CompareThreads = Annotated[
     int, number(int, "--threads", "threads to compute with; 0 = all cores", at_least=0, at_most=MOST_THREADS)
@@ -165,14 +172,14 @@ def compare(
 ) -> None:
     """Compare our two models with embedding models, each trained for the same time.
 
-    Equal for all: the training facts, the minutes of training, the threads,
-    the validation questions and the evaluator. It ranks filtered, over the
-    whole test set in both directions, ties at the mean of their places. Test
-    facts with an entity that no training fact names are kept.
+    The same for all: the training facts, the minutes of training, the
+    threads, the validation questions and the evaluator. Ranks are filtered,
+    over the whole test set in both directions, ties at the mean of their
+    ranks. Test facts with an entity that no training fact has are kept.
 
-    The budget is training time on this machine alone. On the way, at 1/128,
-    1/64, ... 1/2 and all of it and after 5, 15 and 60 minutes, the clock stops
-    and the model is validated; the best of these is tested. Our own models,
+    The budget is training time on this machine. After 1/128, 1/64, ... 1/2
+    and all of it, and after 5, 15 and 60 minutes, the clock stops and the
+    model is validated; the best version is tested. Our own models,
     the paper's and the stronger one, always take part, with the settings that
     `dpmpn train` would choose for either --model.
 
@@ -181,7 +188,7 @@ def compare(
 
     DIR gets compare.md, compare.csv, compare.json and the curves as
     compare.svg and compare.png. Each finished model is kept in DIR/models: the
-    same command goes on after the last one, and other --models join them.
+    same command continues after the last one, and other --models are added.
 
     Example: dpmpn compare WN18RR --models rotate,complex-n3 --out comparison
     """
@@ -193,7 +200,7 @@ def compare(
 
     comparison = Comparison(Conditions(data, budget, seed, threads, valid_queries), names, out)
     _introduce_models(output, comparison)
-    with stoppable() as stop, Meter(output, "") as meter:
+    with stoppable() as stop, output.meter("") as meter:
         try:
             report = comparison.run(
                 lambda entrant: meter.begin(f"{entrant.label}, seconds"),
@@ -203,7 +210,7 @@ def compare(
             )
         except Stopped:
             kept = counted(len(comparison.finished), "finished model")
-            output.say(f"Interrupted; {kept} in {out}: the same command goes on with the next one.")
+            output.say(f"Interrupted; {kept} in {out}: run the same command again to continue.")
             raise typer.Exit(stop.exit_code) from None
     output.result(report, lambda: _show_ranking(output, comparison))
 
@@ -292,14 +299,17 @@ def bench(
     dataset: DatasetName,
     seconds: Annotated[float, number(float, "--seconds", "how long to measure each rate", above=0)] = 20.0,
     reference: Annotated[
-        bool, typer.Option("--reference", help="measure the plain reference implementation, too")
+        bool, typer.Option("--reference", help="also measure the plain reference implementation")
     ] = False,
     preset: PresetName = None,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
 ) -> None:
-    """Measure training and asking with a dataset's settings: queries a second, latency and memory."""
+    """Measure the speed of training and asking: queries a second, latency and memory.
+
+    The model and its settings are those that `dpmpn train` would choose; each can be changed by its option.
+    """
     output = Output(json)
     data, config, _ = chosen_settings(dataset, preset, settings)
 

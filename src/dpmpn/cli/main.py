@@ -2,12 +2,14 @@
 
 import io
 import sys
-from typing import NoReturn
+from importlib import metadata
+from typing import Annotated, NoReturn
 
 import typer
 
 from dpmpn.cli import (
     ask,
+    calibrate,
     complete,
     datasets,
     evaluate,
@@ -18,9 +20,10 @@ from dpmpn.cli import (
     predict,
     pretrain,
     serve,
+    start,
     train,
 )
-from dpmpn.cli.output import complain
+from dpmpn.cli.output import complain, print_data
 from dpmpn.cli.settings import DASHES
 from dpmpn.cli.signals import terminable
 from dpmpn.errors import DpmpnError, Stopped
@@ -37,15 +40,27 @@ app = typer.Typer(
 app.command("import")(import_facts.command)
 app.add_typer(datasets.app)
 app.command("inductive")(datasets.inductive)
-for module in (ask, train, pretrain, evaluate, predict, explain, complete, serve):
+for module in (start, ask, train, pretrain, evaluate, predict, explain, complete, calibrate, serve):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 for command in (lab.reproduce, lab.compare, lab.bench):
     app.command()(command)
 app.command("explain-eval")(explain_eval.command)
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        print_data(f"dpmpn {metadata.version('dpmpn')}\n")
+        raise typer.Exit
+
+
 @app.callback(invoke_without_command=True)
-def _root(context: typer.Context) -> None:
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="show the version and exit", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
     """Answers questions on a knowledge graph and shows its reasoning."""
     if context.invoked_subcommand is None:
         context.get_help()  # typer prints it

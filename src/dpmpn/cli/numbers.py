@@ -18,6 +18,7 @@ def number(
     above: float | None = None,
     at_most: float = MOST,
     metavar: str | None = None,
+    hidden: bool = False,
 ) -> Any:
     """An option that takes an int or a float of a range."""
 
@@ -28,4 +29,4 @@ def number(
             value = given  # which the check refuses
         return checked_number(name, value, kind, at_least=at_least, above=above, at_most=at_most)
 
-    return typer.Option(name, parser=read, metavar=metavar or _METAVARS[kind], help=help)
+    return typer.Option(name, parser=read, metavar=metavar or _METAVARS[kind], help=help, hidden=hidden)

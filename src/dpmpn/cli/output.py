@@ -2,30 +2,23 @@
 
 import io
 import json
-import math
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console, JustifyMethod
 from rich.measure import Measurement
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
 from dpmpn.errors import DataError
 from dpmpn.files import encoded, write_named
-from dpmpn.wording import duration, in_json, on_terminal, one_line
-
-if TYPE_CHECKING:
-    from dpmpn.train.trainer import Progress as TrainingProgress
-
+from dpmpn.progress import Bar, Lines, Meter
+from dpmpn.wording import in_json, on_terminal, one_line
 
 JsonTarget = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="write the result as JSON; - for standard output")
@@ -33,7 +26,6 @@ JsonTarget = Annotated[
 STDOUT = "-"  # the name of standard output where a file could be named
 _PLAIN_WIDTH = 160  # where there is no terminal, nothing is cut to fit one
 _UNBOUNDED = 10_000  # columns
-_SECONDS_BETWEEN_LINES = 5.0
 
 
 class Output:
@@ -62,6 +54,14 @@ class Output:
     def wrap(self, text: str, indent: int = 0) -> None:
         """Print a paragraph with its words whole, and its later lines indented."""
         self.say(textwrap.fill(text, self.console.width, subsequent_indent=" " * indent))
+
+    def meter(self, what: str) -> Meter:
+        """What shows how far a command has come: a bar in a terminal, and a line now and then elsewhere."""
+        return Meter(what, Bar(self.console) if self.is_terminal else Lines(self.say), self.say)
+
+    def busy(self, what: str) -> AbstractContextManager[object]:
+        """Show in a terminal that something is done whose length nobody knows."""
+        return self.console.status(what) if self.is_terminal else nullcontext()
 
     def fits(self, table: Table) -> bool:
         """Whether a table is shown without a cell broken into lines."""
@@ -150,73 +150,3 @@ def complain(message: str) -> None:
         OSError
     ):  # a full disk behind it; the exit code says it still, unless Python fails to flush it at its end
         sys.stderr = None
-
-
-class Meter:
-    """Shows a position, a total and a note that says more; use it as a context."""
-
-    def __init__(self, output: Output, what: str) -> None:
-        self._output, self._what = output, what
-        self._last_line, self._printed = time.monotonic(), False
-        self._stage, self._began, self._first = "", 0.0, 0
-        self._bar: Progress | None = None
-        if output.is_terminal:
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=16),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[note]}"),
-            )
-            self._bar = Progress(*columns, console=output.console, transient=True)
-            self._task = self._bar.add_task(what, total=None, note="")
-
-    def __enter__(self) -> "Meter":
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def show(self, position: int, total: int | None, note: str = "") -> None:
-        """Show where the work stands; `total` is None where nobody knows it."""
-        if self._bar is not None:
-            self._bar.update(self._task, completed=position, total=total, note=note)
-        elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES or (
-            self._printed and total is not None and position >= total
-        ):
-            self._last_line, self._printed = time.monotonic(), True
-            line = f"{self._what} {position:,}" + ("" if total is None else f" of {total:,}")
-            self._output.say(f"{line}: {note}" if note else line)
-
-    def begin(self, what: str, position: int = 0) -> None:
-        """Go over to another stage of the work."""
-        self._what = self._stage = what
-        self._began, self._first, self._printed = time.monotonic(), position, False
-        if self._bar is not None:
-            self._bar.update(self._task, description=what)
-
-    def show_speed(self, position: int, total: int, stage: str | None = None) -> None:
-        """Show where a stage of the work stands and how long it will take; where it began does not count as speed."""
-        stage = stage or self._what
-        if stage != self._stage:
-            self.begin(stage, position)
-        note, done = "", position - self._first
-        if done > 0:
-            speed = done / max(time.monotonic() - self._began, 1e-9)
-            note = f"{speed:.{0 if speed > 10 else 1}f}/s, ETA {duration((total - position) / speed)}"
-        self.show(position, total, note)
-
-    def show_training(self, progress: "TrainingProgress") -> None:
-        """Show where training stands, and what it has to say."""
-        loss = "-" if math.isnan(progress.loss) else f"{progress.loss:.3f}"
-        speed = f"{progress.queries_per_s:.0f} queries/s"
-        if progress.message:
-            self._output.say(f"epoch {progress.epoch:.2f}: loss {loss}, {speed}, {progress.message}")
-            return
-        note = f"epoch {progress.epoch:.2f}, loss {loss}, {speed}, ETA {duration(progress.eta_seconds)}"
-        best = "" if progress.best_mrr is None else f", best MRR {progress.best_mrr:.4f}"
-        self.show(progress.position, progress.total, note + best)

@@ -6,24 +6,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpmpn.ask.reasoner import Reasoner
-from dpmpn.ask.results import Predictions
+from dpmpn.ask.results import LEFT_OUT, Predictions
 from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, RunName, changed, opened, say_expectations
 from dpmpn.cli.numbers import number
-from dpmpn.cli.output import JsonTarget, Meter, Output, table
+from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError
-from dpmpn.wording import counted, duration, percent
+from dpmpn.reasoner.reasoner import Reasoner
+from dpmpn.wording import counted, duration, interval_shown, percent, probability_shown, score_shown
 
 if TYPE_CHECKING:
     from dpmpn.ask.answer_files import FileReport
     from dpmpn.data.graph import KnowledgeGraph
+    from dpmpn.explain.explanation import Prediction
+    from dpmpn.explain.paths import Path as ReasoningPath
 
+_DIFFERS = 0.02  # between probabilities
+_MEASURED = ("probability", "95 % interval", "if missing")
 Top = Annotated[int, number(int, "--top", "how many answers", at_least=1)]
 Inverse = Annotated[
     bool, typer.Option("--inverse", help="ask <?, RELATION, HEAD> instead of <HEAD, RELATION, ?>")
 ]
 New = Annotated[bool, typer.Option("--new", help="leave out answers that are known or held out")]
+AnyRole = Annotated[
+    bool, typer.Option("--any-role", help="show answers, too, that do not fit what the relation asks for")
+]
 Why = Annotated[
     bool, typer.Option("--why", help="show the facts that carried the attention to the first answer")
 ]
@@ -41,6 +48,7 @@ def command(
     top: Top = 10,
     inverse: Inverse = False,
     new: New = False,
+    any_role: AnyRole = False,
     why: Why = False,
     on: OtherGraph = None,
     add: Added = None,
@@ -84,9 +92,19 @@ def command(
     reasoner = changed(output, opened(output, run_dir, on, settings), add, remove)
     if queries is not None and out is not None:
         say_expectations(output, reasoner)
-        _ask_file(output, reasoner, queries, out, top=top, new=new, why=why, skip_unknown=skip_unknown)
+        _ask_file(
+            output,
+            reasoner,
+            queries,
+            out,
+            top=top,
+            new=new,
+            any_role=any_role,
+            why=why,
+            skip_unknown=skip_unknown,
+        )
     elif head is not None and relation is not None:
-        ask_one(output, reasoner, head, relation, top, inverse, new, why)
+        ask_one(output, reasoner, head, relation, top, inverse, new, any_role, why)
 
 
 def _check_request(
@@ -122,50 +140,84 @@ def ask_one(
     top: int,
     inverse: bool,
     new: bool,
+    any_role: bool,
     why: bool,
 ) -> None:
     """Ask a question and show its answers, with what can be expected of them."""
-    predictions = reasoner.predict(head, relation, top, inverse, new)
+    predictions = reasoner.predict(head, relation, top, inverse, new, any_role)
     plain: list[dict[str, Any]] = [asdict(prediction) for prediction in predictions]
     if why:
         for answer in plain:
-            answer["why"] = [asdict(path) for path in predictions.why(answer["answer"])]
-    for note in predictions.notes:
+            answer["why"] = [_path_record(path) for path in predictions.why(answer["answer"])]
+    left_out = [note for note in predictions.notes if note.startswith(LEFT_OUT)]
+    notes = [note for note in predictions.notes if note not in left_out]
+    for note in notes:
         output.say(f"Note: {note}")
-    for answer in plain if predictions.notes else ():
-        answer["note"] = "; ".join(predictions.notes)
+    for answer in plain if notes else ():
+        answer["note"] = "; ".join(notes)
+    entities, relations = reasoner.graph.entities, reasoner.graph.relation_names
+    head, relation = (
+        entities.label(entities.id(head)),
+        relations.label(relations.id(relation)),
+    )  # as the graph has them
     question = f"<?, {relation}, {head}>" if inverse else f"<{head}, {relation}, ?>"
-    output.result(plain, lambda: _show_answers(output, question, predictions, reasoner.graph, why))
+    shown = output, question, predictions, reasoner.graph, why, reasoner.calibration is not None
+    output.result(plain, lambda: _show_answers(*shown))
+    for note in left_out:
+        output.say(f"Note: {note}; --any-role shows them")
+
+
+def _path_record(path: "ReasoningPath") -> dict[str, Any]:
+    """A path as plain values, with labels and what tables say of its facts where there are such."""
+    given = {"provenance": any(path.provenance), "labels": any(path.labels)}
+    return {name: value for name, value in asdict(path).items() if given.get(name, True)}
 
 
 def _ask_file(output: Output, reasoner: Reasoner, queries: Path, out: Path, **options: Any) -> None:
     from dpmpn.ask.answer_files import answer_queries
 
-    with Meter(output, "asked") as meter:
+    with output.meter("asked") as meter:
         report = answer_queries(reasoner, queries, out, **options, progress=meter.show_speed)
     output.result({"out": str(out), **asdict(report)}, lambda: _show_report(output, report, out))
 
 
 def _show_answers(
-    output: Output, question: str, predictions: Predictions, graph: "KnowledgeGraph", why: bool
+    output: Output,
+    question: str,
+    predictions: Predictions,
+    graph: "KnowledgeGraph",
+    why: bool,
+    is_measured: bool,
 ) -> None:
-    from dpmpn.explain.paths import fact_labels
+    from dpmpn.render.text import SHOWN_RECORDS, provenance_text
 
     output.say(question, style="bold")
     if not predictions:
-        output.say("  no answers: the model's attention reached none")
+        output.say("  no answers: the model's attention reached none that fits")
         return
     # Columns that would be empty, or say the same twice, are not shown.
     labelled = ("identifier",) if graph.entities.has_labels else ()
     through = ("through new",) if any(p.through_unseen > 0 for p in predictions) else ()
-    numbers = ("rank", "probability", *through)
-    shown = table("rank", "answer", *labelled, "probability", "", *through, right=numbers)
+    measured = _measured_columns(predictions)
+    numbers = ("rank", *measured, "score", *through)
+    shown = table("rank", "answer", *labelled, *measured, "score", "", *through, right=numbers)
     for p in predictions:
         identifier = [p.answer] if labelled else []
         part = [percent(p.through_unseen)] if through else []
         known = "known" if p.known else "held out" if p.held_out else ""
-        shown.add_row(str(p.rank), p.label, *identifier, f"{p.probability:.3f}", known, *part)
+        cells = _measured(p)[: len(measured)]
+        shown.add_row(str(p.rank), p.label, *identifier, *cells, score_shown(p.score), known, *part)
     output.show(shown)
+    if measured:
+        cases = next(p.cases for p in predictions if p.cases is not None)
+        output.say(
+            f"probability: how often such answers are right, measured with {counted(cases, 'held-out case')} of this "
+            f"relation{'; if missing: the same if the graph lacks an answer' * (len(measured) > 2)}"
+        )
+    elif not is_measured:
+        output.say(
+            "Probabilities were not measured (`dpmpn calibrate` does that): answers are ranked by score."
+        )
     if through:
         output.say(
             "through new: part of the attention that came through entities the model was not trained on"
@@ -173,8 +225,27 @@ def _show_answers(
     if why:
         output.say(f"Why {predictions[0].label}:")
         for path in predictions.why():
-            facts = "; ".join(" ".join(fact) for fact in fact_labels(graph, path))
-            output.say(f"  {path.share:4.0%}  {facts or 'attention stayed at the head'}")
+            output.say(f"  {path.share:4.0%}  {path.text}")
+            for record in (record for said in path.provenance for record in said[:SHOWN_RECORDS]):
+                output.say(f"           {provenance_text(record)}")
+
+
+def _measured_columns(predictions: Predictions) -> tuple[str, ...]:
+    """What was measured; the last column only where it says something else than the first."""
+    worth = [
+        (p.probability, p.probability_if_missing or 0.0) for p in predictions if p.probability is not None
+    ]
+    if not worth:
+        return ()
+    return _MEASURED if any(given - p > _DIFFERS for p, given in worth) else _MEASURED[:2]
+
+
+def _measured(prediction: "Prediction") -> tuple[str, ...]:
+    p = prediction
+    if p.probability is None or p.probability_low is None or p.probability_high is None:
+        return ("",) * len(_MEASURED)
+    between = interval_shown(p.probability_low, p.probability_high)
+    return probability_shown(p.probability), between, probability_shown(p.probability_if_missing or 0.0)
 
 
 def _show_report(output: Output, report: "FileReport", out: Path) -> None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpmpn.cli.numbers import number
-from dpmpn.cli.output import JsonTarget, Meter, Output
+from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.cli.settings import with_options
 from dpmpn.cli.signals import stoppable
 from dpmpn.pretrain.settings import PretrainingSettings, all_options, chosen, default_config
+from dpmpn.progress import Meter
 from dpmpn.wording import counted, duration, listed
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ def command(
         list[str],
         typer.Argument(
             metavar="GRAPH...",
-            help="graphs to train on: names of `dpmpn datasets`, folders, or files of facts; only training facts "
-            "are learnt",
+            help="graphs to train on: names listed by `dpmpn datasets`, folders, or files of facts; only training "
+            "facts are learned",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="folder for the weights")],
@@ -36,28 +37,28 @@ def command(
         typer.Option(
             "--validate",
             metavar="GRAPH",
-            help="a graph to measure on, which is not trained on; give it once for each graph",
+            help="a graph to measure on, not used for training; may be repeated",
         ),
     ] = None,
     max_minutes: Annotated[
-        float | None, number(float, "--max-minutes", "end after so many minutes", above=0)
+        float | None, number(float, "--max-minutes", "end after this many minutes", above=0)
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="go on in FOLDER, with the same graphs and settings")
+        bool, typer.Option("--resume", help="continue in FOLDER, with the same graphs and settings")
     ] = False,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
 ) -> None:
-    """Train one set of weights on many graphs, to be asked on any graph.
+    """Train one set of weights on many graphs, to answer questions on any graph.
 
-    The model learns to answer from how relations occur together, so the weights know no entity and no relation, and
-    graphs of many kinds teach more than much of one kind. Again and again some facts of a graph are hidden, from
-    everything that is counted as well, and asked for: as on a new graph, whose facts are never complete.
+    The model learns to answer from how relations occur together. The weights belong to no entity and no relation, and
+    different kinds of graphs teach more than many facts of one kind. Again and again some facts of a graph are hidden,
+    also from everything that is counted, and asked for: as on a new graph, whose facts are never complete.
 
     FOLDER then has weights.safetensors, weights.json (graphs, settings, figures) and MODEL_CARD.md, for the first time
-    after --validate-every questions, and can be named wherever `any-graph` can. A pre-training that was ended, in
-    whatever way, goes on with the same command and --resume, and comes to the same weights as an unbroken one.
+    after --validate-every questions, and can be used wherever `any-graph` can. However a pre-training was interrupted,
+    the same command with --resume continues it, and the weights are the same as without the interruption.
 
     Example: dpmpn pretrain WN18RR NELL-995 my-facts.csv --validate UMLS --out weights
     """
@@ -74,7 +75,7 @@ def command(
 
     from dpmpn.pretrain.trainer import pretrain
 
-    with stoppable() as stop, Meter(output, "asked") as meter:
+    with stoppable() as stop, output.meter("asked") as meter:
         result = pretrain(
             out,
             training,
@@ -87,8 +88,10 @@ def command(
         )
     report: dict[str, Any] = {"folder": str(out), **asdict(result)}
     if result.stopped_because == "interrupted":
-        output.say(f"Interrupted after {result.position:,} of {result.total:,} questions; all is saved.")
-        output.say("Go on with the same command and --resume.")
+        output.say(
+            f"Interrupted after {result.position:,} of {result.total:,} questions; everything is saved."
+        )
+        output.say("Continue with the same command and --resume.")
         output.result(report, lambda: None)
         raise typer.Exit(stop.exit_code)
     output.result(report, lambda: _conclude(output, result, out))

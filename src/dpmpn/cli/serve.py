@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dpmpn.cli.calibrate import calibrated
 from dpmpn.cli.changed_facts import (
     Added,
     OtherGraph,
@@ -35,19 +36,24 @@ _SHORT = 16  # letters of a token that can be guessed
 def command(
     run_dir: RunName,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="where to serve; other machines reach 0.0.0.0")
+        str,
+        typer.Option(
+            "--host", metavar="ADDRESS", help="address to serve on; other machines can reach 0.0.0.0"
+        ),
     ] = "127.0.0.1",
     port: Annotated[int, number(int, "--port", "0 takes a free one", at_least=0, at_most=65535)] = 8000,
     token_file: Annotated[
         Path | None,
         typer.Option(
-            "--token-file", metavar="FILE", help="the API then answers only those who send what it holds"
+            "--token-file",
+            metavar="FILE",
+            help="the API then answers only requests that carry the token in FILE",
         ),
     ] = None,
     workers: Annotated[int, number(int, "--workers", "processes that answer", at_least=1, at_most=64)] = 1,
     labels: Annotated[
         Path | None,
-        typer.Option("--labels", metavar="FILE", help="what identifiers are called, as in `dpmpn import`"),
+        typer.Option("--labels", metavar="FILE", help="names for identifiers, as in `dpmpn import`"),
     ] = None,
     on: OtherGraph = None,
     add: Added = None,
@@ -57,22 +63,23 @@ def command(
 ) -> None:
     """Serve a trained model: a page to explore it at the printed address, and an HTTP API.
 
-    Ctrl-C, or SIGTERM, finishes the requests that were taken and ends.
+    Ctrl-C, or SIGTERM, finishes the accepted requests and ends.
 
     To explore a file of facts at once, without training: dpmpn serve any-graph --on facts.csv
     """
-    if any(find_spec(name) is None for name in _NEEDED):
-        raise ConfigError("serving needs some packages more: pip install 'dpmpn[serve]'")
+    check_installed()
     from dpmpn.serve.run import address, bind
     from dpmpn.train.pretrained import ABOUT
+    from dpmpn.train.run_folder import run_path
 
     output = Output(None)
     token = _token(token_file) if token_file is not None else None
     _warn(host, token)
     loaded(run_dir, on, settings)  # a mistake is said before anything is started
-    inputs = [Path(run_dir) / ABOUT, *(files_of(on) if on is not None else ())]
+    folder = run_path(run_dir)
+    inputs = [folder / ABOUT, *(files_of(on) if on is not None else ())]
     inputs += [file for file in (labels, *(add or ()), *(remove or ())) if file is not None]
-    identity = _identity(run_dir, inputs)
+    identity = _identity(folder, inputs)
     shown = run_dir if on is None else f"{run_dir} with {on}"
     if workers > 1 and "threads" not in settings:
         settings = {**settings, "threads": str(max(1, (os.cpu_count() or 1) // workers))}
@@ -91,10 +98,12 @@ def command(
             reasoner = reasoner if labels is None else reasoner.with_labels(labels)
             reasoner = changed(output, reasoner, add, remove)
             say_expectations(output, reasoner)
-            explorer = Explorer(reasoner, None if reasoner.is_pretrained else Path(run_dir))
-            if _identity(run_dir, inputs) != identity:  # processes must not answer differently
+            if reasoner.calibration is None and reasoner.is_pretrained:
+                calibrated(output, reasoner)
+            explorer = Explorer(reasoner, None if reasoner.is_pretrained else folder)
+            if _identity(folder, inputs) != identity:  # processes must not answer differently
                 raise RunError(
-                    f"{shown} was changed since this server was started; start it again to serve what it is now"
+                    f"{shown} has changed since this server was started; restart the server to serve it as it is now"
                 )
             run(make_app(explorer, token, allowed_hosts(host, token is not None)), taken, stop, started)
 
@@ -106,6 +115,12 @@ def command(
         else:
             _serve_together(serve, workers, stop, started, taken.close)
         output.say("stopped")
+
+
+def check_installed() -> None:
+    """Refuse to serve without the packages it needs."""
+    if any(find_spec(name) is None for name in _NEEDED):
+        raise ConfigError("serving needs more packages: pip install 'dpmpn[serve]'")
 
 
 def _serve_together(
@@ -133,11 +148,11 @@ def _serve_together(
         raise typer.Exit(code)
 
 
-def _identity(run_dir: str, inputs: Sequence[Path]) -> list[str]:
+def _identity(folder: Path, inputs: Sequence[Path]) -> list[str]:
     """What is served: the run, and what changes it."""
     from dpmpn.train.run_folder import RunFolder
 
-    run = RunFolder(run_dir)
+    run = RunFolder(folder)
     try:
         return [
             *([run.identity()] if run.exists() else []),
@@ -169,6 +184,6 @@ def _warn(host: str, token: str | None) -> None:
 
     if not is_loopback(host) and token is None:
         complain(
-            f"warning: whoever reaches {host} can ask this model; protect it with --token-file, and with a proxy "
+            f"warning: anyone who can reach {host} can ask this model; protect it with --token-file, and with a proxy "
             "that speaks HTTPS"
         )

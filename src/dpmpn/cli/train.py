@@ -1,28 +1,37 @@
 """`dpmpn train`: trains a model on a dataset and leaves it in a run folder."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpmpn.cli.calibrate import calibrated, summary
 from dpmpn.cli.numbers import number
-from dpmpn.cli.output import JsonTarget, Meter, Output
+from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.cli.settings import DatasetName, PresetName, chosen_settings, with_settings
 from dpmpn.cli.signals import stoppable
-from dpmpn.config import Config, check_overrides, with_overrides
+from dpmpn.config import Config, check_overrides, to_dict, with_overrides
 from dpmpn.data.dataset import Dataset, name_of_folder
 from dpmpn.data.importer import load_dataset
 from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.models.any_graph.settings import AnyGraphSettings
+from dpmpn.train.trackers import EVENTS, check_tracker
 from dpmpn.wording import duration, plural
 
 if TYPE_CHECKING:
+    from dpmpn.evaluate.report import Report
     from dpmpn.train.pretrained import Pretrained
     from dpmpn.train.run_folder import RunFolder
     from dpmpn.train.trainer import TrainingResult
+
+_TELLING = ("model", "n_dims", "n_steps_in_agnn", "n_epochs", "batch_size", "learning_rate")
+"""Settings that say most about a training; every model has them."""
+_MEASURED_FACTS = 2000
+"""Of the held-out facts, at the end of training: minutes at most; `dpmpn evaluate` asks about all of them."""
 
 
 @with_settings()
@@ -40,33 +49,50 @@ def command(
         ),
     ] = None,
     max_queries: Annotated[
-        int | None, number(int, "--max-queries", "end after so many queries", at_least=1, at_most=10**12)
+        int | None,
+        number(int, "--max-queries", "end after so many queries", at_least=1, at_most=10**12, hidden=True),
     ] = None,
     max_minutes: Annotated[
         float | None, number(float, "--max-minutes", "end after so many minutes", above=0)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the run in RUN_DIR")] = False,
+    log_to: Annotated[
+        str | None,
+        typer.Option(
+            "--log-to",
+            metavar="tensorboard|mlflow",
+            help="write loss, speed and validations to this tool as well; TensorBoard reads them in RUN_DIR",
+        ),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="say of all settings that were chosen why they were")
+    ] = False,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
 ) -> None:
     """Train a model; the best one of the validations is kept.
 
-    Settings come from --preset, else from the dataset's own preset for --model, else from the graph's
-    statistics; each can be changed by its option. The defaults shown below are those without any of these.
+    Settings come from --preset, else from the dataset's own preset for
+    --model, else from the graph's statistics; each can be changed by its
+    option. --help-all shows all of them, with the defaults that hold where
+    none of these says otherwise.
     """
     output = Output(json)
     _check_start(start, preset, resume, settings)
+    check_tracker(log_to)
     run, data, config = (
         _resumed(output, out, dataset, preset, settings)
         if resume
-        else _new(output, out, dataset, preset, start, settings)
+        else _new(output, out, dataset, preset, start, settings, verbose)
     )
     _introduce(output, data, config, out)
+    if log_to == EVENTS:
+        output.say(f"metrics: tensorboard --logdir {shlex.quote(str(out))}")
 
     from dpmpn.train.trainer import train
 
-    with stoppable() as stop, Meter(output, "trained") as meter:
+    with stoppable() as stop, output.meter("trained") as meter:
         result = train(
             run,
             data,
@@ -76,14 +102,21 @@ def command(
             max_minutes=max_minutes,
             progress=meter.show_training,
             stop=stop,
+            log_to=log_to,
         )
-    report = {"run_dir": str(out), "dataset": data.name, **asdict(result)}
+    record = {"run_dir": str(out), "dataset": data.name, **asdict(result)}
     if result.stopped_because == "interrupted":
         output.say(f"Interrupted after {result.position:,} of {result.total:,} queries; the run is saved.")
         output.say(f"Go on with: {_resume_command(dataset, out, max_queries, max_minutes)}")
-        output.result(report, lambda: None)
+        output.result(record, lambda: None)
         raise typer.Exit(stop.exit_code)
-    output.result(report, lambda: _conclude(output, result, data, out))
+    _conclude(output, result)
+    report = _measured(output, out)
+    record["report"] = None if report is None else dict(report.scores)
+    from dpmpn.reasoner.reasoner import Reasoner
+
+    record["calibration"] = summary(calibrated(output, Reasoner.load(out)))
+    output.result(record, lambda: _show_report(output, report, out))
 
 
 def _check_start(start: str | None, preset: str | None, resume: bool, settings: dict[str, str]) -> None:
@@ -101,24 +134,49 @@ def _check_start(start: str | None, preset: str | None, resume: bool, settings: 
 
 
 def _new(
-    output: Output, out: Path, name: str, preset: str | None, start: str | None, settings: dict[str, str]
+    output: Output,
+    out: Path,
+    name: str,
+    preset: str | None,
+    start: str | None,
+    settings: dict[str, str],
+    verbose: bool,
 ) -> tuple["RunFolder", Dataset, Config]:
     """A new run, after everything that can be wrong with the request was checked."""
     pretrained: Pretrained | None = None
     if start is None:
-        dataset, config, reasons = chosen_settings(name, preset, settings)
+        dataset, config, reasons = chosen_settings(name, preset, settings, output.say)
     else:
         from dpmpn.train.tuning import start_named, tuned_config
 
-        pretrained, dataset = start_named(start), load_dataset(name)
+        pretrained, dataset = start_named(start), load_dataset(name, output.say)
         config, reasons = tuned_config(dataset, pretrained, settings)
-    output.say("settings: " + (reasons[0] if len(reasons) == 1 else "derived from the graph"))
-    for reason in reasons[1:] and reasons:
-        output.say(f"  {reason}")
+    _say_settings(output, config, reasons, settings, verbose)
 
     from dpmpn.train.run_folder import RunFolder
 
     return RunFolder.create(out, dataset, config, pretrained), dataset, config
+
+
+def _say_settings(
+    output: Output, config: Config, reasons: list[str], given: Mapping[str, str], verbose: bool
+) -> None:
+    """The settings that say most, and those that were given, in a line; why all were chosen, where that is asked."""
+    values = {
+        key: f"{value:g}" if isinstance(value, float) else value
+        for section in to_dict(config).values()
+        for key, value in section.items()
+    }
+    of_preset = f"{reasons[0]}: " if len(reasons) == 1 else ""
+    shown = ", ".join(f"{key}={values[key]}" for key in dict.fromkeys([*_TELLING, *given]))
+    output.say(f"settings: {of_preset}{shown}" + ("" if verbose else ", ...; --verbose says all, and why"))
+    if not verbose:
+        return
+    for reason in [f"{key} = {value}" for key, value in values.items()] if of_preset else reasons:
+        if reason.partition(" = ")[0] not in given:
+            output.say(f"  {reason}")
+    for key in given:
+        output.say(f"  {key} = {values[key]}: given")
 
 
 def _resumed(
@@ -135,7 +193,7 @@ def _resumed(
     is_named = dataset.name in (entry.name if entry else None, name_of_folder(folder))
     other = RunError(f"{out} is a run on '{dataset.name}', not on '{name}'; name that dataset to resume it")
     known = entry.folder() if entry else None
-    if folder.is_dir() or (known is not None and known.is_dir()):
+    if folder.exists() or (known is not None and known.is_dir()):
         try:
             check_data(run, load_dataset(name))
         except RunError as error:
@@ -160,10 +218,10 @@ def _introduce(output: Output, dataset: Dataset, config: Config, out: Path) -> N
     output.say(f"training for {epochs:g} {plural(epochs, 'epoch')} in {out}; Ctrl-C saves and ends")
 
 
-def _conclude(output: Output, result: "TrainingResult", dataset: Dataset, out: Path) -> None:
+def _conclude(output: Output, result: "TrainingResult") -> None:
     why = {
-        "max_minutes": ", ended by --max-minutes",
-        "patience": ", ended early: nothing better came any more",
+        "max_minutes": ", stopped by --max-minutes",
+        "patience": ", stopped early: no further improvement",
     }
     output.say(
         f"Trained on {result.position:,} queries in {duration(result.seconds)}"
@@ -173,8 +231,31 @@ def _conclude(output: Output, result: "TrainingResult", dataset: Dataset, out: P
         output.say(
             f"Best model: validation MRR {result.best.mrr:.4f}, after {result.best.position:,} queries."
         )
-    if len(dataset.test):
-        output.say(f"Measure it with: dpmpn evaluate {shlex.quote(str(out))}")
+
+
+def _measured(output: Output, out: Path) -> "Report | None":
+    """How good the best model is on held-out facts; on many of them, a sample is asked."""
+    from dpmpn.evaluate.report import Report, held_out_split
+    from dpmpn.reasoner.reasoner import Reasoner
+
+    reasoner = Reasoner.load(out)
+    split = held_out_split(reasoner.dataset)
+    if split is None:
+        return None
+    with output.meter("asked") as meter:
+        scores = reasoner.evaluate(split, per_relation=True, limit=_MEASURED_FACTS, progress=meter.show_speed)
+    return Report.of(scores, reasoner.dataset)
+
+
+def _show_report(output: Output, report: "Report | None", out: Path) -> None:
+    output.say()
+    if report is None:
+        output.say("No facts are held out, so how good the answers are was not measured.")
+        return
+    output.say(report.text())
+    output.say(
+        f"All relations: dpmpn evaluate {shlex.quote(str(out))} --split {report.scores['split']} --per-relation"
+    )
 
 
 def _resume_command(dataset: str, out: Path, max_queries: int | None, max_minutes: float | None) -> str:

@@ -1,8 +1,5 @@
-"""The most probable missing facts of a graph: which questions to ask, and how far to believe the answers."""
+"""The most probable missing facts of a graph: all questions worth asking are asked, and the best answers kept."""
 
-from dpmpn.complete.calibration import Calibration
-from dpmpn.complete.completer import complete
-from dpmpn.complete.measure import calibration_of
-from dpmpn.complete.questions import Asking, Questions
+from dpmpn.complete.completer import checked_request, complete
 
-__all__ = ["Asking", "Calibration", "Questions", "calibration_of", "complete"]
+__all__ = ["checked_request", "complete"]

@@ -6,41 +6,44 @@ from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from dpmpn.ask.core import HELD_OUT, Asker, fingerprint, paths_to
-from dpmpn.ask.reasoner import Reasoner
+from dpmpn.ask.measure import digest_of
+from dpmpn.ask.new_answers import MEASURED, NewAnswers, measured_columns
+from dpmpn.ask.questions import FIRST_HEAD_GROUP, Asking, QuestionList, Questions, check_questions
 from dpmpn.ask.tables import Parts, table_format
-from dpmpn.complete.calibration import Calibration, Estimates
-from dpmpn.complete.measure import Finder, NewAnswers, calibration_of, digest_of, hides_facts
-from dpmpn.complete.questions import FIRST_HEAD_GROUP, Asking, QuestionList, Questions, check_questions
 from dpmpn.data.dataset import SPLITS
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import ConfigError, DataError
-from dpmpn.explain.paths import Path as FactPath
-from dpmpn.explain.paths import fact_labels
+from dpmpn.wording import probability_shown
+
+if TYPE_CHECKING:
+    from dpmpn.reasoner.reasoner import Reasoner
 
 PART = 4096  # questions; a killed run loses at most one part
-_VERSION = 3  # of what a part holds
+_VERSION = 4  # of what a part holds
 _EXPLAINED = 256  # facts of a part when reasons are looked for
 FACT = ["head", "relation", "tail"]
 FACTS = {
     **dict.fromkeys(FACT, pl.Int32),  # in the direction of the file
-    "probability": pl.Float64,  # null without calibration
-    "attention": pl.Float64,
+    **dict.fromkeys(MEASURED, pl.Float64),  # null where nothing was measured
+    "cases": pl.Int64,  # the same
+    "score": pl.Float64,
     "group": pl.Int8,  # of the question that found it
 }
 _CHAINS_APART = " | "
 _THROUGH = ("<head, relation, ?>", "<?, relation, tail>")  # the question that found a fact
 
 Tick = Callable[[str, int, int], None]
-"""Told what is being done ("measured", "asked" or "explained"), how much of it, and of how much."""
+"""Told what is being done ("asked" or "explained"), how much of it, and of how much."""
 
 
 def complete(
-    reasoner: Reasoner,
+    reasoner: "Reasoner",
     relations: Sequence[str] | None = None,
     head_type: str | None = None,
     top: int = 100,
@@ -50,21 +53,23 @@ def complete(
     asking: Asking = Asking(),  # noqa: B008 (frozen)
     held_out: bool = False,
     max_questions: int | None = None,
-    calibration: Calibration | None = None,
     progress: Tick | None = None,
     say: Callable[[str], None] | None = None,
 ) -> pl.DataFrame:
     """The most probable facts that no split and no edge states, the best first.
 
     With `out` the table is written there, too; a run that was killed goes on when it is called again. With
-    `held_out` validation and test facts count as missing and are marked. `calibration` is measured if not given.
+    `held_out` validation and test facts count as missing and are marked. Probabilities are those of the reasoner, if it
+    has any.
     """
     ids = checked_request(reasoner, relations, head_type, top, min_probability, asking, max_questions)
     tick, say = progress or (lambda *_: None), say or (lambda _: None)
-    if calibration is None:
-        calibration = calibration_of(reasoner, asking, progress=partial(tick, "measured"))
+    calibration = reasoner.calibration
     if calibration is None and min_probability is not None:
-        raise _unmeasured("no fact of this graph can be hidden to measure with; leave it out")
+        raise DataError(
+            "--min-probability needs probabilities, and none were measured: too few facts of this graph are held out; "
+            "leave it out"
+        )
     request = {
         "command": "complete",
         "version": _VERSION,
@@ -83,9 +88,7 @@ def complete(
                 f"{questions.left_out:,} questions are left out for --max-questions {max_questions:,}: "
                 "those whose entities are least like the ones that have an answer"
             )
-        ask = partial(
-            _facts_of_part, reasoner, calibration, questions, Finder(reasoner, known, asking.answers), tick
-        )
+        ask = partial(_facts_of_part, reasoner, questions, known, tick)
         n_parts = -(-questions.total // PART)
         try:
             best = probable = _best(ask, n_parts, top, parts)
@@ -93,7 +96,7 @@ def complete(
                 probable = best.filter(pl.col("probability") >= min_probability)
             if probable.is_empty():
                 say(_why_none(best, min_probability))
-            describe = partial(described, reasoner, calibration, held_out)
+            describe = partial(described, reasoner, held_out)
             frames = list(_explained(probable, describe, n_parts, parts, tick))
         finally:
             reasoner.engine.close()
@@ -103,7 +106,7 @@ def complete(
 
 
 def checked_request(
-    reasoner: Reasoner,
+    reasoner: "Reasoner",
     relations: Sequence[str] | None,
     head_type: str | None,
     top: int,
@@ -118,8 +121,6 @@ def checked_request(
         raise ConfigError(f"'--max-questions' must be at least 1, not {max_questions}")
     if min_probability is not None and not 0 <= min_probability <= 1:
         raise ConfigError(f"'--min-probability' must be from 0 to 1, not {min_probability:g}")
-    if min_probability is not None and not len(reasoner.dataset.valid) and not hides_facts(reasoner):
-        raise _unmeasured("this run has none; leave it out, or train on a dataset with a validation split")
     graph, ids = reasoner.graph, None
     if relations is not None:
         ids = sorted({graph.relation_names.id(name, "relation", graph.n_forward) for name in relations})
@@ -127,31 +128,28 @@ def checked_request(
     return ids
 
 
-def _unmeasured(why: str) -> DataError:
-    return DataError(f"--min-probability needs validation facts to tell probabilities by, and {why}")
-
-
 def _why_none(best: pl.DataFrame, min_probability: float | None) -> str:
     """Why there are no facts."""
     probabilities = best["probability"].drop_nulls().to_list()
     if min_probability is None or not probabilities:
         return "no missing facts were found"
-    return f"no missing fact is as probable as {min_probability:g}; the best has {max(probabilities):.3f}"
+    most = probability_shown(max(probabilities))
+    return f"no missing fact is as probable as {min_probability:g}; the best has {most}"
 
 
 def _facts_of_part(
-    reasoner: Reasoner,
-    calibration: Calibration | None,
-    questions: Questions,
-    finder: Finder,
-    tick: Tick,
-    first: int,
+    reasoner: "Reasoner", questions: Questions, known: tuple[str, ...], tick: Tick, first: int
 ) -> pl.DataFrame:
     """The missing facts that one part of the questions finds, which begins with the question `first`."""
     tick("asked", first, questions.total)
     part = questions.part(first, min(first + PART, questions.total))
-    answers = finder.find(part, questions.of_type, lambda done: tick("asked", first + done, questions.total))
-    return facts_of(reasoner.graph, calibration, part, answers)
+    frames = [pl.DataFrame(schema=FACTS)]
+    for start, answers in reasoner.asker.batches(part.heads, part.relations):
+        new = NewAnswers.among(answers, reasoner.graph, reasoner.known, known)
+        asked = part[start : start + len(answers.heads)]
+        frames.append(_facts_of(reasoner, asked, new, questions.asking.answers, questions.of_type))
+        tick("asked", first + start + len(answers.heads), questions.total)
+    return pl.concat(frames)
 
 
 def _best(ask: Callable[[int], pl.DataFrame], n_parts: int, top: int, parts: Parts | None) -> pl.DataFrame:
@@ -190,19 +188,28 @@ def _explained(
     tick("explained", len(best), len(best))
 
 
-def facts_of(
-    graph: KnowledgeGraph, calibration: Calibration | None, questions: QuestionList, answers: NewAnswers
+def _facts_of(
+    reasoner: "Reasoner",
+    questions: QuestionList,
+    new: NewAnswers,
+    most: int,  # of each question
+    may_be_head: np.ndarray | None,  # entities: whether one may answer a question for heads
 ) -> pl.DataFrame:
-    """The answers as facts in the direction of the file."""
-    asked = questions[answers.rows]
-    facts = _turned(graph, asked.groups, asked.heads, asked.relations, answers.entities)
+    """The best new answers to some questions as facts in the direction of the file."""
+    asked = questions[new.evidence.question]
+    kept = new.ranks <= most
+    if may_be_head is not None:
+        kept &= may_be_head[new.entities] | (asked.groups < FIRST_HEAD_GROUP)
+    asked, entities = asked[kept], new.entities[kept]
+    measured = measured_columns(reasoner.calibration, new.evidence)
+    facts = _turned(reasoner.graph, asked.groups, asked.heads, asked.relations, entities)
     columns = {
         **dict(zip(FACT, facts, strict=True)),
-        "probability": _estimates(calibration, answers.attention, asked.relations, asked.groups).probability,
-        "attention": answers.attention,
+        **{name: pl.Series(values[kept]).fill_nan(None) for name, values in measured.items()},
+        "score": new.evidence.score[kept],
         "group": asked.groups,
     }
-    return pl.DataFrame(columns, schema_overrides=FACTS).fill_nan(None)
+    return pl.DataFrame(columns).cast(FACTS)  # type: ignore[arg-type]
 
 
 def _turned(
@@ -215,8 +222,8 @@ def _turned(
 
 
 def best_facts(one: pl.DataFrame, other: pl.DataFrame, top: int) -> pl.DataFrame:
-    """The most probable of both, ties by attention; of a fact that two questions found, the better."""
-    keys = [pl.col("probability").fill_null(-1), pl.col("attention"), *map(pl.col, FACT), pl.col("group")]
+    """The most probable of both, ties by score; of a fact that two questions found, the better."""
+    keys = [pl.col("probability").fill_null(-1), pl.col("score"), *map(pl.col, FACT), pl.col("group")]
     joined = pl.concat([one, other]).sort(keys, descending=[True, True, *[False] * 4])
     return joined.unique(FACT, keep="first", maintain_order=True).head(top)
 
@@ -226,26 +233,15 @@ def as_text(facts: pl.DataFrame) -> pl.DataFrame:
     return facts.with_columns(pl.col("support").list.join(_CHAINS_APART))
 
 
-def described(
-    reasoner: Reasoner, calibration: Calibration | None, held_out: bool, facts: pl.DataFrame, n_before: int
-) -> pl.DataFrame:
-    """The facts by name and rank, with what was measured on validation and the facts that support each."""
+def described(reasoner: "Reasoner", held_out: bool, facts: pl.DataFrame, n_before: int) -> pl.DataFrame:
+    """The facts by name and rank, with the facts that support each."""
     graph = reasoner.graph
-    head, relation, tail, group, attention = (
-        facts[column].to_numpy() for column in (*FACT, "group", "attention")
-    )
+    head, relation, tail, group = (facts[column].to_numpy() for column in (*FACT, "group"))
     heads, relations, answers = _turned(graph, group, head, relation, tail)
-    measured = _estimates(calibration, attention, relations, group)
-    low, high = measured.interval
     columns = {
         "rank": pl.int_range(n_before + 1, n_before + len(facts) + 1, eager=True),
         **_names(graph, facts),
-        "probability": facts["probability"],
-        "probability_low": _column(low, pl.Float64),
-        "probability_high": _column(high, pl.Float64),
-        "attention": facts["attention"],
-        "right": _column(measured.right, pl.Int64),
-        "of": _column(measured.of, pl.Int64),
+        **{name: facts[name] for name in (*MEASURED, "score")},
         "support": pl.Series(_support(reasoner, heads, relations, answers), dtype=pl.List(pl.String)),
         "through": pl.Series(_THROUGH).gather(group >= FIRST_HEAD_GROUP),
     }
@@ -267,31 +263,13 @@ def _names(graph: KnowledgeGraph, facts: pl.DataFrame) -> dict[str, pl.Series]:
     return names | labels
 
 
-def _estimates(
-    calibration: Calibration | None, attention: np.ndarray, relation: np.ndarray, group: np.ndarray
-) -> Estimates:
-    """What answers like these were worth on validation; NaN where nothing was measured."""
-    if calibration is None:
-        return Estimates(*np.full((4, len(attention)), np.nan))
-    return calibration.estimates(attention, relation, group)
-
-
-def _column(values: np.ndarray, dtype: type[pl.DataType]) -> pl.Series:
-    """The values, null where they are not numbers."""
-    return pl.Series(np.round(values) if dtype == pl.Int64 else values).fill_nan(None).cast(dtype)
-
-
 def _support(
-    reasoner: Reasoner, heads: np.ndarray, relations: np.ndarray, answers: np.ndarray
+    reasoner: "Reasoner", heads: np.ndarray, relations: np.ndarray, answers: np.ndarray
 ) -> list[list[str]]:
     """For each answer the strongest chains of facts that carried attention to it, as text."""
     graph, texts = reasoner.graph, []
     for start, asked in Asker(reasoner.engine).batches(heads, relations, traced=True):
         queries = np.arange(len(asked.heads))
         for paths in paths_to(asked.trace, queries, answers[start + queries], graph):
-            texts.append([_chain(graph, path) for path in paths if path.facts])
+            texts.append([f"{path.share:.0%} {path.text}" for path in paths if path.facts])
     return texts
-
-
-def _chain(graph: KnowledgeGraph, path: FactPath) -> str:
-    return f"{path.share:.0%} " + "; ".join(" ".join(fact) for fact in fact_labels(graph, path))

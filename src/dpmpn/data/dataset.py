@@ -32,7 +32,7 @@ FORMAT = "dpmpn-dataset"
 VERSION = 1
 _CANDIDATES = "candidates"
 _EDGES = ("offsets", "relations", "tails", "inverse")
-_ADVICE = "copy the folder again from where it is whole, or make it anew"
+_ADVICE = "copy the folder again from an intact copy, or make it again"
 CANDIDATES_FILE = "sort_test.pairs"
 WRONG_PER_HEAD = 10
 """Wrong candidates of a head; the NELL-995 tasks have 2 to 9 on average."""

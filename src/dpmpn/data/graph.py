@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from dpmpn.arguments import typed
+from dpmpn.data.fact_provenance import Provenance
 from dpmpn.data.names import normal
 from dpmpn.data.storage import GraphParts, open_parts, write_parts
 from dpmpn.data.vocabulary import Vocabulary
@@ -42,6 +43,7 @@ class KnowledgeGraph:
     inverse: np.ndarray  # int32, n_relations: id of the inverse relation, -1 if the graph has none
     entities: Vocabulary
     relation_names: Vocabulary  # n_relations names, without the self-loop
+    provenance: Provenance | None = None  # what was said of facts, also of those that are held out
 
     def __post_init__(self) -> None:
         for array in (self.offsets, self.relations, self.tails, self.inverse):
@@ -93,7 +95,8 @@ class KnowledgeGraph:
         """The same graph without its files, which may then be changed or go."""
         arrays = {name: getattr(self, name).copy() for name in ("offsets", "relations", "tails", "inverse")}
         names = self.entities.in_memory(), self.relation_names.in_memory()
-        return replace(self, **arrays, entities=names[0], relation_names=names[1])
+        said = None if self.provenance is None else self.provenance.in_memory()
+        return replace(self, **arrays, entities=names[0], relation_names=names[1], provenance=said)
 
     @typed
     def save(self, folder: str | Path) -> None:
@@ -107,7 +110,8 @@ class KnowledgeGraph:
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = (np.array(x) for x in (self.offsets, self.relations, self.tails, self.inverse))
-        return KnowledgeGraph, (*arrays, self.entities, self.relation_names)
+        said = None if self.provenance is None else self.provenance.in_memory()
+        return KnowledgeGraph, (*arrays, self.entities, self.relation_names, said)
 
     @typed
     def labelled(self, frame: pl.DataFrame) -> "KnowledgeGraph":
@@ -187,6 +191,13 @@ class KnowledgeGraph:
         """Head of each edge."""
         return np.searchsorted(self.offsets, edge_ids, side="right") - 1
 
+    def are_swapped(self, head: str, relation: str) -> bool:
+        """Whether what is given as the head of a question is a relation alone, and as its relation an entity alone."""
+        entities, relations = self.entities, self.relation_names
+        if entities.find(head) >= 0 or relations.find(relation) >= 0:
+            return False
+        return relations.find(head) >= 0 and entities.find(relation) >= 0
+
     def has_edge(self, head: int, relation: int, tail: int) -> bool:
         """Whether the graph holds this edge."""
         return bool(self.find_edges(np.array([head]), np.array([relation]), np.array([tail]))[0] >= 0)
@@ -201,6 +212,14 @@ class KnowledgeGraph:
             return np.full(low.shape, -1, np.int64)
         found = in_range & (self.relations[at] == relations) & (self.tails[at] == tails)
         return np.where(found, low, -1)
+
+    def have(self, entities: np.ndarray, relations: np.ndarray | int) -> np.ndarray:
+        """Whether each entity has an edge of each relation: bools."""
+        entities, relations = np.broadcast_arrays(np.asarray(entities), np.asarray(relations))
+        at = self.edge_positions(entities, relations, np.full(entities.shape, -1))  # before any tail
+        own = at < self.offsets[np.add(entities, 1)]
+        own[own] = self.relations[at[own]] == relations[own]
+        return np.asarray(own)
 
     def edge_positions(self, heads: np.ndarray, relations: np.ndarray, tails: np.ndarray) -> np.ndarray:
         """Where each (head, relation, tail) stands or would stand among the head's edges."""

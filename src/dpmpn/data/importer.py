@@ -28,12 +28,13 @@ from dpmpn.data.dataset import (
     read_candidates,
     write_dataset,
 )
+from dpmpn.data.fact_provenance import ProvenanceCollector
 from dpmpn.data.graph import KnowledgeGraph, named_triples, sorted_unique
 from dpmpn.data.labels import read_labels
 from dpmpn.data.leakage import leakage
 from dpmpn.data.numbering import Encoder, NumberedFacts
 from dpmpn.data.registry import find_dataset, known_dataset
-from dpmpn.data.sources.base import COLUMNS, TIME, ReadOptions, Source
+from dpmpn.data.sources.base import COLUMNS, PROVENANCE, TIME, ReadOptions, Source
 from dpmpn.data.sources.formats import is_source, open_sources, source_of, split_files
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError, UnknownName
@@ -69,9 +70,14 @@ class SplitChoice:
 
 
 @typed
-def load_dataset(name_or_folder: str | Path) -> Dataset:
-    """Load a dataset from a folder (imported, or with a file train.*), or by a name of the registry."""
+def load_dataset(name_or_folder: str | Path, say: Any = None) -> Dataset:
+    """Load a dataset from a folder (imported, or with a file train.*), by a name of the registry, or from a file.
+
+    Of the facts of a file some are held out, as `dpmpn import` does; `say`, a function of a text, is told which.
+    """
     folder = Path(name_or_folder)
+    if is_source(name_or_folder):
+        return _load_file(name_or_folder, SplitChoice(), say)
     if (folder / MANIFEST).is_file():
         return open_dataset(folder)
     if split_files(folder)["train"]:
@@ -98,14 +104,21 @@ def load_facts(facts: Any, say: Callable[[str], None] | None = None) -> Dataset:
         except UnknownName as error:
             hint = "there is no file or folder of this name; `dpmpn datasets` lists the datasets"
             raise UnknownName(error.kind, error.name, error.near, hint) from error
+    return _load_file(facts, SplitChoice("none"), say)
+
+
+def _load_file(facts: str | Path, split: SplitChoice, say: Callable[[str], None] | None) -> Dataset:
+    """The facts of a file or an address; says what was left out or may be wrong, and what was held out."""
     with _options_of_import("the file"):
         source = source_of(facts)
-        dataset, _ = read_dataset({"train": [source]}, name=_file_name(facts), split=SplitChoice("none"))
+        dataset, report = read_dataset({"train": [source]}, name=_file_name(facts), split=split)
     account = source.account
     for sentence in (*(f"{n:,} left out: {reason}" for reason, n in account.skipped.items()), *account.notes):
         if say is not None:
             of_import = " (an option of `dpmpn import`)" if _OPTION.search(sentence) else ""
             say(f"{account.source}: {sentence}{of_import}")
+    if say is not None and split.by != "none":
+        say(f"{account.source}: {report['split']}")
     return dataset
 
 
@@ -142,6 +155,10 @@ def dataset_from(
     valid: Any = None,
     test: Any = None,
     *,
+    columns: Sequence[str] | None = None,  # of head, relation and tail: names, or positions from 1
+    wide: bool | None = None,  # whether each row is an item, and the names of the other columns are relations
+    cell_separator: str | None = None,  # between several values in a cell of a wide table
+    sheet: str | None = None,  # of an Excel workbook; the first if none is named
     labels: Any = None,  # a path, or a polars frame with the columns of LABELS
     split: SplitChoice | None = None,
     name: str = "mine",
@@ -149,10 +166,13 @@ def dataset_from(
     """A dataset of frames, graphs, tuples or files; where neither valid nor test is given, facts are held out.
 
     Takes frames of pandas, polars and pyarrow, graphs of networkx and rdflib, PyKEEN triples factories, rows of
-    three names, paths and addresses. The graph with all facts and nothing held out: `SplitChoice("none")`.
+    three names, paths and addresses. The graph with all facts and nothing held out: `SplitChoice("none")`. Of a wide
+    table `columns` are that of the items, and those that are taken where not all are.
     """
     given = {"train": facts, "valid": valid, "test": test}
-    sources = {which: [source_of(some)] for which, some in given.items() if some is not None}
+    chosen = None if columns is None else tuple(map(str, [columns] if isinstance(columns, str) else columns))
+    options = ReadOptions(columns=chosen, wide=wide, cell_separator=cell_separator, sheet=sheet)
+    sources = {which: [source_of(some, options)] for which, some in given.items() if some is not None}
     known = read_labels(labels) if isinstance(labels, str | Path) else labels
     return read_dataset(sources, name=name, labels=known, split=split)[0]
 
@@ -218,18 +238,22 @@ def without_train(folder: Path) -> DataError:
 
 def _numbered(sources: Sources, progress: Tick | None = None) -> NumberedFacts:
     """The facts of all sources."""
-    encoder = Encoder()
+    encoder, said = Encoder(), ProvenanceCollector()
     everything = [source for given in sources.values() for source in given]
     times: list[pl.Series] = []
     for which, given in sources.items():
+        first = encoder.count
         for source in given:
             for batch in source.batches():
+                if PROVENANCE in batch.columns:
+                    said.add(which, encoder.count - first, batch[PROVENANCE])
                 encoder.add(which, batch.select(COLUMNS))
                 if TIME in batch.columns and which == "train":
                     times.append(batch[TIME])
                 if progress is not None:
                     progress(*_position(everything), encoder.count)
     facts = encoder.finish()
+    facts = facts._replace(provenance=said.finish(facts.triples))
     if not len(facts.triples.get("train", ())):
         raise DataError(_nothing_read(everything))
     if not times:
@@ -250,6 +274,7 @@ def _dataset(facts: NumberedFacts, name: str) -> Dataset:
     none = np.empty((0, 3), np.int32)
     train, valid, test = (facts.triples.get(split, none) for split in SPLITS)
     graph = KnowledgeGraph.from_ids(train, facts.entities, facts.relations)
+    graph = replace(graph, provenance=facts.provenance)
     return Dataset(name, graph, train, valid, test, both_directions=True)
 
 

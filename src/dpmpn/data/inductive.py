@@ -76,7 +76,7 @@ def _dataset_of(whole: Dataset, what: str, facts: np.ndarray, relations: np.ndar
     """A dataset of some facts, with the entities they have and with the relations, ascending, that are named."""
     if not len(facts):
         raise DataError(
-            f"'{whole.name}' is too small to be parted: no fact to {what} is left; change the share"
+            f"'{whole.name}' is too small to be split in two: no fact to {what} is left; change the share"
         )
     entities = np.unique(facts[:, [0, 2]])
     columns = zip((entities, relations, entities), facts.T, strict=True)
@@ -236,9 +236,12 @@ def with_relations_of(dataset: Dataset, known: KnowledgeGraph) -> Dataset:
     made = KnowledgeGraph.from_ids(edges, graph.entities, known.relation_names, add_inverses=False)
     train, valid, test = (_renumbered(dataset.split(split), both) for split in SPLITS)
     candidates = dataset.candidates
+    said = None if graph.provenance is None else graph.provenance.renumbered(both)
     return replace(
         dataset,
-        graph=replace(made, inverse=known.inverse),  # names alone do not tell it where users' own end in _inv
+        graph=replace(
+            made, inverse=known.inverse, provenance=said
+        ),  # names alone do not tell it where users' own end in _inv
         train=train,
         valid=valid,
         test=test,

@@ -74,7 +74,9 @@ def _closest(wanted: str, names: Sequence[str]) -> list[str]:
     grams, ranked = _grams(wanted), []
     for at, name in enumerate(names):
         other = _folded(name)
-        ranked.append((-sum(gram in other for gram in grams), abs(len(other) - len(wanted)), at))
+        # Two swapped letters in the middle of a short name leave no group as it was.
+        shared = len(grams) if _is_one_slip(wanted, other) else sum(gram in other for gram in grams)
+        ranked.append((-shared, abs(len(other) - len(wanted)), at))
     return [names[at] for shared, _, at in sorted(ranked)[:_SHORTLIST] if shared]
 
 
@@ -115,8 +117,21 @@ def _likeness(wanted: str, other: str, matcher: SequenceMatcher[str]) -> float:
     """Likeness in 0..1; counts too what the name contains and its last words, as in concept_city_berlin."""
     if len(wanted) > 2 and wanted in other:
         return 0.8 + 0.2 * len(wanted) / len(other)
+    if _is_one_slip(wanted, other):
+        return 1 - 0.5 / len(wanted)
     last_words = " ".join(other.split()[-len(wanted.split()) :])
     return max(_ratio(matcher, other), 0.9 * _ratio(matcher, last_words))
+
+
+def _is_one_slip(wanted: str, other: str) -> bool:
+    """Whether one letter was left out, added or changed, or two neighbours swapped, which a matcher counts as two."""
+    if len(wanted) <= 2 or abs(len(wanted) - len(other)) > 1:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(wanted, other, strict=False)) if a != b), -1)
+    if start < 0:
+        return True
+    a, b = wanted[start:], other[start:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[1::-1] == b[:2] and a[2:] == b[2:])
 
 
 def _ratio(matcher: SequenceMatcher[str], other: str) -> float:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from dpmpn.data.fact_provenance import Provenance
 from dpmpn.data.graph import first_of_each
 from dpmpn.data.names import normal_names
 from dpmpn.data.sources.base import COLUMNS
@@ -31,6 +32,7 @@ class NumberedFacts(NamedTuple):
     triples: dict[str, np.ndarray]  # int32, n x 3, by split
     times: np.ndarray | None = None  # of the training facts, where they have some
     respelled: tuple[Respelled, Respelled] = (Respelled(), Respelled())  # entities and relations
+    provenance: Provenance | None = None  # what was said of facts, where anything was
 
     @property
     def n_facts(self) -> int:

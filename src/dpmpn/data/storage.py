@@ -3,7 +3,8 @@
 The folder of a graph holds `offsets.npy`, `relations.npy`, `tails.npy` and `inverse.npy`; `entities.txt` and
 `relations.txt` (UTF-8, a line break after each name, in the order of the ids) with `entities.npy` and
 `relation_names.npy`, where each name begins; `entity_labels.parquet` and `relation_labels.parquet`, a row per id,
-where there are labels; and `manifest.json`: format, version, counts, and size and SHA-256 of each file.
+where there are labels; `provenance.txt` (objects of JSON) with `provenance_facts.npy` and `provenance_spans.npy`, where
+something was said of facts; and `manifest.json`: format, version, counts, and size and SHA-256 of each file.
 """
 
 import io
@@ -14,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.lib import format as npy
 
+from dpmpn.data.fact_provenance import Provenance
 from dpmpn.data.sources.base import LABELS
 from dpmpn.data.sources.parquet import READ_ERRORS
 from dpmpn.data.vocabulary import Names, Vocabulary
@@ -43,6 +45,7 @@ _NAMES = {
 }
 _FILES = [*(f"{name}.npy" for name in _TYPES), *(file for files in _NAMES.values() for file in files)]
 _LABELS = {"entities": "entity_labels.parquet", "relation_names": "relation_labels.parquet"}
+_SAID, _SAID_FACTS, _SAID_SPANS = "provenance.txt", "provenance_facts.npy", "provenance_spans.npy"
 _COUNTS = ("n_entities", "n_relations", "n_edges")
 _ADVICE = "save the graph again, or copy it again from where it is whole"
 
@@ -56,6 +59,7 @@ class GraphParts(NamedTuple):
     inverse: np.ndarray
     entities: Vocabulary
     relation_names: Vocabulary
+    provenance: Provenance | None = None
 
 
 def write_parts(parts: GraphParts, folder: Path) -> None:
@@ -75,6 +79,8 @@ def write_parts(parts: GraphParts, folder: Path) -> None:
             # Polars does not take a path that is not UTF-8, but a file.
             with new_file(folder / _LABELS[name]) as file:
                 vocabulary.labels.write_parquet(file)
+    if parts.provenance is not None:
+        files += _write_provenance(parts.provenance, folder)
     counts = zip(_COUNTS, (len(parts.offsets) - 1, len(parts.inverse), len(parts.tails)), strict=True)
     manifest = {
         "format": FORMAT,
@@ -90,7 +96,8 @@ def open_parts(folder: Path) -> GraphParts:
     """Open the files of a graph, mapped, after they proved to be those that were written."""
     manifest = _read_manifest(folder)
     labels = [file for file in _LABELS.values() if file in manifest["files"]]
-    check_fingerprints(folder, manifest["files"], [*_FILES, *labels], _ADVICE, DataError)
+    said = [_SAID, _SAID_FACTS, _SAID_SPANS] if _SAID in manifest["files"] else []
+    check_fingerprints(folder, manifest["files"], [*_FILES, *labels, *said], _ADVICE, DataError)
     n_entities, n_relations, n_edges = (manifest[key] for key in _COUNTS)
     lengths = {"offsets": n_entities + 1, "relations": n_edges, "tails": n_edges, "inverse": n_relations}
     arrays = {
@@ -103,7 +110,33 @@ def open_parts(folder: Path) -> GraphParts:
         check_range(folder / f"{name}.npy", arrays[name], low, high, _ADVICE)
     entities = _open_names(folder, "entities", n_entities, manifest)
     relation_names = _open_names(folder, "relation_names", n_relations, manifest)
-    return GraphParts(**arrays, entities=entities, relation_names=relation_names)
+    provenance = _open_provenance(folder) if said else None
+    return GraphParts(**arrays, entities=entities, relation_names=relation_names, provenance=provenance)
+
+
+def _write_provenance(provenance: Provenance, folder: Path) -> list[str]:
+    """Write what was said of facts; the names of the files."""
+    with new_file(folder / _SAID) as file:
+        file.write(provenance.text.data)
+    save_array(folder / _SAID_FACTS, provenance.facts)
+    save_array(folder / _SAID_SPANS, provenance.spans)
+    return [_SAID, _SAID_FACTS, _SAID_SPANS]
+
+
+def _open_provenance(folder: Path) -> Provenance:
+    """What was said of facts, mapped; positions outside of the text are refused."""
+    text = np.memmap(folder / _SAID, np.uint8, "r").view(np.ndarray)
+    with open_file(folder / _SAID_SPANS) as file:
+        try:
+            count = _read_header(file)[0][0]
+        except (ValueError, IndexError, EOFError) as error:
+            raise DataError(
+                f"{folder / _SAID_SPANS} cannot be read ({str(error)[:200]}); {_ADVICE}"
+            ) from error
+    facts = open_array(folder / _SAID_FACTS, (np.int32,), (3, count), _ADVICE)
+    spans = open_array(folder / _SAID_SPANS, (np.int64,), (count, 2), _ADVICE)
+    check_range(folder / _SAID_SPANS, spans, 0, len(text) + 1, _ADVICE)
+    return Provenance(facts, spans, text)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def _given_up(remote: Remote, partial: Path, dropped: _Dropped) -> str:
     kept = _size(partial)
     advice = "check the network or the proxy settings, or give another address with --mirror"
     if kept:
-        advice = f"{kept:,} of {remote.bytes:,} bytes are kept, and the same command goes on from there"
+        advice = f"{kept:,} of {remote.bytes:,} bytes are kept, and the same command continues from there"
     return f"cannot download {remote.url}: {dropped}; {advice}"
 
 

@@ -131,7 +131,7 @@ class Engine:
         name = max(largest, key=lambda name: (math.isnan(largest[name]), largest[name]))
         return Diverged(
             f"the model cannot compute an answer: its weights are too large (up to {largest[name]:.3g}, in {name}), "
-            "its training diverged; train anew with a lower --learning-rate"
+            "its training diverged; train again with a lower --learning-rate"
         )
 
     def _run_parts(

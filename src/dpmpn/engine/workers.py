@@ -225,7 +225,7 @@ def _attach(meta: dict[str, Any]) -> tuple[ModelOnGraph[Any], np.ndarray]:
     for array in arrays.values():
         array.flags.writeable = False  # as in every graph, so that kernels compile once
     names = Vocabulary.numbered(meta["n_entities"]), Vocabulary.numbered(meta["n_relations"])
-    graph = KnowledgeGraph(**arrays, entities=names[0], relation_names=names[1])
+    graph = KnowledgeGraph(**arrays, entities=names[0], relation_names=names[1], provenance=None)
     return model.on(graph), views[f"gradients.{meta['worker']}"]
 
 

@@ -1,12 +1,13 @@
 """An explanation as data: what was asked and answered, what carried attention to the answer, and its subgraphs."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from dpmpn.data.fact_provenance import Record
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.settings import Horizon
 from dpmpn.explain.flow import AnswerFlow, EdgesInTime, QueryFlow
@@ -21,6 +22,7 @@ from dpmpn.explain.paths import (
     named_fact,
     named_group,
     named_paths,
+    provenance_of,
     strongest_walks,
 )
 from dpmpn.wording import one_line
@@ -191,12 +193,19 @@ class Prediction:
     """One answer to a question."""
 
     answer: str
-    probability: float
+    score: float  # what the model gives it: its part of the attention in the end
     rank: int  # place in the list of answers, counted from 1
     known: bool  # whether the graph or the training facts state it already
     label: str  # what to show: the answer's label, or its name where it has none
     through_unseen: float  # part of its attention that came through entities the model was not trained on
     held_out: str = ""  # "valid" or "test" where that split states it, and the graph does not
+    # How probable it is that it is right, with a 95 % interval; None where it is known, or nothing was measured.
+    probability: float | None = None
+    probability_low: float | None = None
+    probability_high: float | None = None
+    # The same if the question has an answer that the graph does not state.
+    probability_if_missing: float | None = None
+    cases: int | None = None  # questions of the relation that lacked an answer when this was measured
 
 
 @dataclass(frozen=True)
@@ -205,6 +214,8 @@ class KeyFact:
 
     fact: Fact
     share: float
+    # What the table of the facts says of it, a record for each row.
+    provenance: tuple[Record, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,4 +279,7 @@ class ExplanationData:
     @cached_property
     def key_facts(self) -> tuple[KeyFact, ...]:
         """The facts of the pruned subgraph, those with the largest share first."""
-        return tuple(KeyFact(named_fact(self.graph, fact), share) for fact, share in self.fact_shares.items())
+        return tuple(
+            KeyFact(named_fact(self.graph, fact), share, tuple(provenance_of(self.graph, fact)))
+            for fact, share in self.fact_shares.items()
+        )

@@ -1,10 +1,11 @@
 """The chains of facts along which the attention came from a query's head to an answer, the strongest first."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpmpn.data.fact_provenance import Record
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.explain.flow import AnswerFlow
 
@@ -23,12 +24,26 @@ class Walk:
     share: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Path:
     """A chain of facts, by their identifiers, and the part of the answer's attention that came along it."""
 
     facts: tuple[Fact, ...]
     share: float
+    # Of each fact, a record for each row of a table that states it; paths are the same without.
+    provenance: tuple[list[Record], ...] = field(default=(), compare=False)
+    # The facts as people read them; empty where they have no labels.
+    labels: tuple[Fact, ...] = field(default=(), compare=False)
+
+    @property
+    def text(self) -> str:
+        """The facts as people read them, in one line."""
+        return (
+            "; ".join(" ".join(fact) for fact in self.labels or self.facts) or "attention stayed at the head"
+        )
+
+    def __repr__(self) -> str:
+        return f"Path({self.share:.0%}: {self.text})"
 
 
 @dataclass(frozen=True)
@@ -50,7 +65,17 @@ def named_paths(graph: KnowledgeGraph, walks: Iterable[Walk]) -> list[Path]:
     """The facts of walks by their names."""
     walks = list(walks)
     facts = {edge: named_fact(graph, fact_of(graph, edge)) for walk in walks for edge in walk.edges}
-    return [Path(tuple(facts[edge] for edge in walk.edges), walk.share) for walk in walks]
+    said = {edge: provenance_of(graph, fact_of(graph, edge)) for edge in facts}
+    labels = {edge: _labels(graph, fact_of(graph, edge)) for edge in facts} if _has_labels(graph) else {}
+    return [
+        Path(
+            tuple(facts[edge] for edge in walk.edges),
+            walk.share,
+            tuple(said[edge] for edge in walk.edges),
+            tuple(labels[edge] for edge in walk.edges if labels),
+        )
+        for walk in walks
+    ]
 
 
 def grouped_walks(head: int, walks: Iterable[Walk]) -> list[tuple[tuple[int, ...], list[Walk]]]:
@@ -72,21 +97,6 @@ def named_group(graph: KnowledgeGraph, entities: tuple[int, ...], walks: Iterabl
     )
 
 
-def fact_labels(graph: KnowledgeGraph, path: Path) -> tuple[Fact, ...]:
-    """The facts of a path as people read them: labels in the place of identifiers."""
-    entities, relations = graph.entities, graph.relation_names
-    if not (entities.has_labels or relations.has_labels):
-        return path.facts
-    return tuple(
-        (
-            entities.label(entities.id(head)),
-            relations.label(relations.id(relation, "relation")),
-            entities.label(entities.id(tail)),
-        )
-        for head, relation, tail in path.facts
-    )
-
-
 def fact_of(graph: KnowledgeGraph, edge: EdgeIds) -> EdgeIds:
     """The fact an edge stands for: an edge of an inverse relation is read backwards."""
     head, relation, tail = edge
@@ -95,10 +105,24 @@ def fact_of(graph: KnowledgeGraph, edge: EdgeIds) -> EdgeIds:
     return edge
 
 
+def provenance_of(graph: KnowledgeGraph, fact: EdgeIds) -> list[Record]:
+    """What the table of the facts says of one beside it: a record for each row that states it."""
+    return [] if graph.provenance is None else graph.provenance.of(*fact)
+
+
 def named_fact(graph: KnowledgeGraph, fact: EdgeIds) -> Fact:
     """The names of a fact's ids."""
     head, relation, tail = fact
     return graph.entities.name(head), graph.relation_names.name(relation), graph.entities.name(tail)
+
+
+def _has_labels(graph: KnowledgeGraph) -> bool:
+    return graph.entities.has_labels or graph.relation_names.has_labels
+
+
+def _labels(graph: KnowledgeGraph, fact: EdgeIds) -> Fact:
+    head, relation, tail = fact
+    return graph.entities.label(head), graph.relation_names.label(relation), graph.entities.label(tail)
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,7 +59,7 @@ class WhyNotData:
     attention: tuple[float, ...]  # a^0 ... a^T of the candidate
     step: int | None = None  # in which it, or what should have led there, was left out
     rank: int | None = None  # among the answers
-    probability: float = 0.0
+    score: float = 0.0
     near: tuple[Near, ...] = ()  # where the attention that should have come to it was left out
     late: Near | None = None  # what came nearer, but with too few steps left
     limit: int | None = None  # N1, N2 or N3, whichever left it out
@@ -84,7 +84,7 @@ class ReachedNodes:
     head: int
     flow: QueryFlow
     nodes: np.ndarray
-    probabilities: np.ndarray
+    scores: np.ndarray
 
 
 def why_not(reached: ReachedNodes, candidate: int) -> WhyNotData:
@@ -159,13 +159,13 @@ class _WhyNotSearch:
         answers, at = self.reached.nodes, np.flatnonzero(self.reached.nodes == self.candidate)
         rivals = Rivals(self.flow, self.graph, self.candidate, int(answers[0]))
         above = answers[: at[0]] if len(at) else answers
-        by = zip(above[:SHOWN_RIVALS].tolist(), self.reached.probabilities.tolist(), strict=False)
+        by = zip(above[:SHOWN_RIVALS].tolist(), self.reached.scores.tolist(), strict=False)
         parted = rivals.parted() if len(above) else None
         return self._because(
             "out_competed" if len(above) else "first_answer",
             rank=int(at[0]) + 1 if len(at) else None,
-            probability=float(self.reached.probabilities[at[0]]) if len(at) else 0.0,
-            by=tuple(rival(self.graph, entity, probability) for entity, probability in by),
+            score=float(self.reached.scores[at[0]]) if len(at) else 0.0,
+            by=tuple(rival(self.graph, entity, score) for entity, score in by),
             way=rivals.strongest_path(self.candidate),
             first_way=rivals.strongest_path(int(answers[0])) if len(above) else None,
             parted=parted,

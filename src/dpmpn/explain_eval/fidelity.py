@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.data.dataset import SPLITS, Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch, SampledEdges
@@ -16,6 +16,9 @@ from dpmpn.errors import DataError
 from dpmpn.explain.distance import shortest_paths
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, ExplanationData, full_edges
 from dpmpn.explain.paths import EdgeIds, Walk, fact_of, strongest_walks
+
+if TYPE_CHECKING:
+    from dpmpn.reasoner.reasoner import Reasoner
 
 KINDS = ("explanation", "random", "shortest")  # of evidence
 FEW_PATHS = 5  # of HΔR@5
@@ -167,7 +170,7 @@ class Evidence:
 
 
 def measure_predictions(
-    reasoner: Reasoner,
+    reasoner: "Reasoner",
     plan: Measurement = Measurement(),  # noqa: B008 (frozen)
     progress: Callable[[int, int], None] | None = None,
 ) -> Sample:
@@ -206,7 +209,7 @@ def split_questions(dataset: Dataset, split: str, answers: str = "first") -> np.
 
 
 def explained(
-    reasoner: Reasoner, head: int, relation: int, answer: int | None = None
+    reasoner: "Reasoner", head: int, relation: int, answer: int | None = None
 ) -> ExplanationData | None:
     """Why a question has an answer, the first if none is given; None where no attention reached it."""
     inverse = bool(reasoner.graph.is_inverse[relation])

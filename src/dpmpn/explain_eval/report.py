@@ -3,11 +3,10 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.evaluate.metrics import wilson
 from dpmpn.explain_eval.fidelity import (
     CURVE,
@@ -19,6 +18,9 @@ from dpmpn.explain_eval.fidelity import (
     Sample,
     measure_predictions,
 )
+
+if TYPE_CHECKING:
+    from dpmpn.reasoner.reasoner import Reasoner
 
 _RESAMPLES = 1000
 _FEWEST = 10  # values that an interval is given for
@@ -33,7 +35,7 @@ GROUPS: dict[str, Callable[[Measured], bool]] = {
 
 
 def measure_explanations(
-    reasoner: Reasoner,
+    reasoner: "Reasoner",
     plan: Measurement = Measurement(),  # noqa: B008 (frozen)
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:

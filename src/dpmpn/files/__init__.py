@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -95,6 +96,12 @@ def write_text(path: Path, text: str) -> None:
 def encoded(text: str) -> bytes:
     """Text in UTF-8; a file name in it that is not is text with lone surrogates, of which JSON knows the escapes."""
     return text.encode("utf-8", errors="backslashreplace")
+
+
+def scratch_file() -> IO[bytes]:
+    """A file without a name for what is too much for the memory; it goes with the process."""
+    with disk_errors():
+        return tempfile.TemporaryFile()
 
 
 @contextmanager
@@ -194,7 +201,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     """
     # A folder that a shell stands in would be gone from under it.
     if folder.name in ("", "..") or (folder.exists() and folder.samefile(Path.cwd())):
-        raise RunError(f"{folder} cannot be replaced by a new folder while you stand in it; name a new one")
+        raise RunError(f"{folder} cannot be replaced while it is your current folder; name a new one")
     _refuse_used(folder)
     if os.path.lexists(folder.parent) and not folder.parent.is_dir():
         raise RunError(f"cannot write {folder}: {folder.parent} is not a folder; choose another --out")
@@ -203,16 +210,13 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(folder.parent)
         with held_beside(folder.parent, open_new_folder) as (_, temporary):
-            try:
-                yield temporary
-                for path in sorted(temporary.rglob("*")):
-                    sync(path)
-                sync(temporary)
-                _refuse_used(folder)
-                os.rename(temporary, folder)
-                sync(folder.parent)
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
+            yield temporary
+            for path in sorted(temporary.rglob("*")):
+                sync(path)
+            sync(temporary)
+            _refuse_used(folder)
+            os.rename(temporary, folder)
+            sync(folder.parent)
     except OSError as error:
         if (
             temporary
@@ -343,15 +347,11 @@ def sync(path: Path) -> None:
 def _written_beside(path: Path, write: Write) -> Iterator[Path]:
     """A file beside a path, written and synced; it goes unless it is renamed."""
     with held_beside(path.parent, open_new_file) as (handle, temporary):
-        try:
-            with disk_errors(), open(handle, "wb", closefd=False) as file:
-                write(file)
-            _keep_mode(handle, path)
-            os.fsync(handle)
-            yield temporary
-        finally:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        with disk_errors(), open(handle, "wb", closefd=False) as file:
+            write(file)
+        _keep_mode(handle, path)
+        os.fsync(handle)
+        yield temporary
 
 
 def _keep_mode(handle: int, path: Path) -> None:

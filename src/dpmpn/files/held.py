@@ -94,19 +94,36 @@ def _lock(handle: int) -> bool:
 
 @contextmanager
 def held_beside(folder: Path, open_new: Callable[[Path], int]) -> Iterator[tuple[int, Path]]:
-    """A new file or folder of a name that nobody has, locked, so that nobody takes it for a leftover."""
+    """A new file or folder of a name that nobody has, locked, so that nobody takes it for a leftover.
+
+    In the end it is removed, unless it was renamed.
+    """
     while True:
         path = folder / f".dpmpn-{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
-        try:
-            handle = open_new(path)
-        except FileExistsError:
-            continue
-        try:
+        handle, is_others = -1, False
+        try:  # around making it, too: a signal may end this right after
+            try:
+                handle = open_new(path)
+            except FileExistsError:
+                is_others = True
+                continue
             if _is_held(handle, path):
                 yield handle, path
                 return
         finally:
-            os.close(handle)
+            if not is_others:
+                _discard(path)
+            if handle >= 0:
+                os.close(handle)
+
+
+def _discard(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def _is_held(handle: int, path: Path) -> bool:

@@ -60,20 +60,22 @@ class KeptKernels(FunctionCache):
             return None
         # Two processes that write at once can leave an index of one that names a file of the other.
         wanted, _ = normalize_signature(signature)
-        return found if found is not None and tuple(found.signature.args) == tuple(wanted) else None
+        if found is None or tuple(found.signature.args) != tuple(wanted):
+            _say_once("compiling for this machine, which can take a minute the first time")
+            return None
+        return found
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep what was compiled for a signature, where there is a place."""
         try:
             super().save_overload(signature, compiled)
         except OSError as error:
-            _say_once(error.strerror or str(error))
+            _say_once(
+                f"compiled kernels cannot be kept ({error.strerror or error}), so each start compiles them again, "
+                "which can take a minute; set NUMBA_CACHE_DIR to a folder that only you can write to"
+            )
 
 
 @cache
-def _say_once(why: str) -> None:
-    logging.getLogger("dpmpn").warning(
-        "dpmpn: compiled kernels cannot be kept (%s), so each start compiles them anew, which can take a minute; "
-        "set NUMBA_CACHE_DIR to a folder that only you can write to",
-        why,
-    )
+def _say_once(what: str) -> None:
+    logging.getLogger("dpmpn").warning("dpmpn: %s", what)

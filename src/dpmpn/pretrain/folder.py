@@ -23,7 +23,7 @@ from dpmpn.train.checkpoint import LossWindow, check_values, is_count, is_number
 
 FORMAT, VERSION = "dpmpn-pretraining", 1
 MANIFEST, LOG = "pretraining.json", "log.jsonl"
-_ADVICE = "copy the folder again, or pre-train anew with another --out"
+_ADVICE = "copy the folder again, or pre-train again with another --out"
 _MAY_CHANGE = {"questions", "validate_every", "learning_rate", "threads", "checkpoint_every_seconds"}
 """Settings that another session may have: what was drawn so far does not depend on them."""
 
@@ -52,7 +52,9 @@ def create(
 ) -> None:
     """Make the folder of a new pre-training."""
     if (folder / MANIFEST).is_file():
-        raise RunError(f"{folder} already holds a pre-training; go on with --resume or choose another --out")
+        raise RunError(
+            f"{folder} already holds a pre-training; continue with --resume or choose another --out"
+        )
     with whole_folder(folder) as new:
         write_json(new / MANIFEST, _manifest(graphs, validation, config, settings))
         with new_file(new / LOG):

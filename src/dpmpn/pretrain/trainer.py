@@ -190,8 +190,8 @@ class _Loop:
     def _diverged(self, what: str) -> Diverged:
         kept = "the last checkpoint is intact" if has_checkpoint(self.folder) else "no checkpoint was written"
         return Diverged(
-            f"{self.folder}: pre-training diverged after {self.state.position:,} questions: {what}; {kept}: go on "
-            "with --resume and a lower --learning-rate, or begin anew with another --out"
+            f"{self.folder}: pre-training diverged after {self.state.position:,} questions: {what}; {kept}: continue "
+            "with --resume and a lower --learning-rate, or start over with another --out"
         )
 
     def _count(self, results: list[LaneResult], seconds: float) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.explain.explanation import Edge, ExplanationData, Node, Subgraph
-from dpmpn.explain.paths import EdgeIds, Walk, fact_of
+from dpmpn.explain.paths import EdgeIds, Walk, fact_of, provenance_of
 from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.names import DisplayNames
 from dpmpn.render.shapes import ANSWER, HEAD, gained, node_colour, strengths
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     import networkx  # type: ignore[import-untyped]
     import polars as pl
 
-FORMAT, VERSION = "dpmpn explanation", 2
+FORMAT, VERSION = "dpmpn explanation", 3
 
 
 def as_record(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) -> dict[str, Any]:
     """The explanation as plain values, with why other candidates were not the answer where that was asked."""
     graph, attention = explanation.graph, explanation.flow.query.attention
-    if not np.isfinite([explanation.answer.probability, explanation.prior or 0.0, attention.sum()]).all():
+    if not np.isfinite([explanation.answer.score, explanation.prior or 0.0, attention.sum()]).all():
         raise DataError("the model's attention is not a finite number; train it again")
     record = {
         "format": FORMAT,
@@ -78,7 +78,7 @@ def labelled_fact(graph: KnowledgeGraph, fact: EdgeIds) -> dict[str, Any]:
         "head_label": entities.label(head),
         "relation_label": relations.label(relation),
         "tail_label": entities.label(tail),
-    }
+    } | ({"provenance": said} if (said := provenance_of(graph, fact)) else {})
 
 
 def labelled_walk(graph: KnowledgeGraph, walk: Walk) -> list[dict[str, Any]]:
@@ -140,7 +140,7 @@ def as_networkx(explanation: ExplanationData, full: bool = False) -> "networkx.M
     subgraph = explanation.full if full else explanation.pruned
     question, answer = explanation.question, explanation.answer
     graph = networkx.MultiDiGraph(
-        question=str(question), head=question.head, answer=answer.answer, probability=answer.probability
+        question=str(question), head=question.head, answer=answer.answer, score=answer.score
     )
     for node in subgraph.nodes:
         graph.add_node(node.name, label=node.label, role=_role(explanation, node), **_node_numbers(node))
@@ -206,6 +206,9 @@ def as_tables(explanation: ExplanationData) -> "dict[str, pl.DataFrame]":
             for edge in subgraph.edges
         ],
     }
+    for table in (rows["paths"], rows["key_facts"]):
+        for row in table:
+            row.pop("provenance", None)  # no cell holds several records: they are in the JSON
     return {
         name: pl.DataFrame(table, schema=_schema(name, explanation.n_steps)).with_columns(
             pl.col(pl.Float64).round_sig_figs(DIGITS)

@@ -22,10 +22,11 @@ from dpmpn.render.panel import Panel, draw_subgraph
 from dpmpn.render.shapes import ANSWER, HEAD, LITTLE, OUTLINE, Layout, node_colour
 from dpmpn.render.text import fact_text, full_caption, overview, pruned_caption, step_texts
 from dpmpn.render.why_not_text import why_not_text
-from dpmpn.wording import counted, percent, small_percent
+from dpmpn.wording import counted, percent, score_shown, small_percent
 
 _HOW_TO_PLAY = "Press Play, or move the slider, to follow it step by step."
 _SHOWN_PATHS = 8
+_ADDRESS = re.compile(r"https?://[^\s\x00-\x1f\x7f\\]{1,2000}", re.IGNORECASE)  # nothing else becomes a link
 _HEIGHT = 0.62  # of a picture, for its width
 _ROOM = 1500.0  # for each node of the full subgraph
 _MOST_LINES = 400  # of a picture: more can be neither distinguished nor drawn quickly
@@ -105,6 +106,11 @@ def _fragment(
         answer=explanation.answer,
         kept_share=explanation.kept_share,
         paths=[(group.share, _group_facts(pruned, group)) for group in groups if explanation.key_facts],
+        stated=[
+            (key.fact, [[*map(_field, record.items())] for record in key.provenance])
+            for key in explanation.key_facts
+            if key.provenance
+        ],
         why_not=[(why.label, why_not_text(why)) for why in why_not],
         steps=steps,
         nodes=sorted(pruned.nodes, key=lambda node: -max(node.attention)),
@@ -124,6 +130,12 @@ def _fragment(
         "views": views,
     }
     return html, data
+
+
+def _field(field: tuple[str, str]) -> tuple[str, str, bool]:
+    """A column's name, what it says, and whether that is an address a reader may follow."""
+    name, value = field
+    return name, value, _ADDRESS.fullmatch(value) is not None
 
 
 def _view(
@@ -196,7 +208,7 @@ def _full(explanation: ExplanationData, layout: Layout) -> _Figure:
     full, pruned = explanation.full, explanation.pruned
     flows, labels = [sum(edge.flow) for edge in full.edges], (len(pruned.nodes) + _MORE_LABELS, 0)
     panel = draw_subgraph(full, layout, flows, most_lines=_MOST_LINES, most_labels=labels, kept=pruned)
-    return _Figure("full", "All that was attended", panel, full_caption(full, panel.shown_edges))
+    return _Figure("full", "All that was attended to", panel, full_caption(full, panel.shown_edges))
 
 
 def _rendered(template: str, **values: Any) -> Markup:
@@ -220,6 +232,7 @@ def _templates() -> Environment:
         "plain": plain,
         "short": lambda number: f"{number:g}",
         "small_percent": small_percent,
+        "score": score_shown,
     }
     templates.globals |= {
         "HEAD": HEAD,

@@ -25,7 +25,7 @@ from dpmpn.render.markup import (
 from dpmpn.render.names import displayed
 from dpmpn.render.panel import Panel, draw_subgraph
 from dpmpn.render.shapes import ANSWER, EARLY, FAINT_TEXT, HEAD, LINE, LITTLE, most_attention, node_colour
-from dpmpn.wording import counted, percent, probability_shown
+from dpmpn.wording import counted, percent, probability_shown, score_shown
 
 _WIDTH, _MARGIN, _BETWEEN = 1000.0, 14.0, 24.0
 _INNER = _WIDTH - 2 * _MARGIN - _BETWEEN  # for both halves
@@ -61,10 +61,12 @@ def draw_svg(explanation: ExplanationData) -> str:
     layout = lay_out_full(full, shown, pruned.layout, widths[0], pruned.node_labels, line_labels)
     flows = [sum(edge.flow) for edge in full.edges]
     panel = draw_subgraph(full, layout, flows, FULL_LINES, FULL_LABELS, shown, keys)
-    probability = probability_shown(answer.probability)
+    worth = f"score {score_shown(answer.score)}"
+    if answer.probability is not None:
+        worth = f"probability {probability_shown(answer.probability)}, {worth}"
     return _composed(
         str(explanation.question),
-        f"Answer: {answer.label}, probability {probability}, rank {answer.rank:,}",
+        f"Answer: {answer.label}, {worth}, rank {answer.rank:,}",
         _Half(panel, _caption_of_full(full, panel)),
         _Half(pruned, _caption_of_pruned(explanation, shown, n_paths)),
         keys,
@@ -172,12 +174,12 @@ def painted(svg: str, scale: float = 2) -> bytes:
 
 
 def _font_folders() -> list[str]:
-    """Where to look for fonts besides the system's: nowhere if that has any, else where matplotlib brings some."""
+    """Where to look for fonts besides the system's: nowhere if that has any, else where ziafont brings one."""
     if _shows_text([]):
         return []
-    spec = find_spec("matplotlib")
+    spec = find_spec("ziafont")
     if spec is not None and spec.origin is not None:
-        folder = str(FilePath(spec.origin).parent / "mpl-data" / "fonts" / "ttf")
+        folder = str(FilePath(spec.origin).parent / "fonts")
         if _shows_text([folder]):
             return [folder]
     raise ConfigError(

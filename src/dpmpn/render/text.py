@@ -2,17 +2,29 @@
 
 from collections.abc import Iterable, Sequence
 
-from dpmpn.explain.explanation import Edge, ExplanationData, Node, Subgraph
+from dpmpn.data.fact_provenance import Record
+from dpmpn.explain.explanation import Edge, ExplanationData, Node, Prediction, Subgraph
 from dpmpn.explain.paths import Fact
 from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.names import DisplayNames, plain
 from dpmpn.render.why_not_text import why_not_text
-from dpmpn.wording import counted, listed, one_line, percent, probability_shown
+from dpmpn.wording import (
+    counted,
+    interval_shown,
+    listed,
+    one_line,
+    percent,
+    probability_shown,
+    score_shown,
+    sentence,
+)
 
 SHOWN_PATHS = 5
 SHOWN_KEY_FACTS = 20
+SHOWN_RECORDS = 3  # of what tables say of a fact; JSON has all
 _SHOWN_RELATIONS = 3  # between the same two entities
 _SHOWN_NODES = 3  # in what is said of a step
+_DIFFERS = 0.02  # between probabilities
 _WORTH_SAYING = 0.005  # parts below are not
 _NEGLIGIBLE = 0.0005  # parts that no percentage shows
 
@@ -45,12 +57,12 @@ def full_text(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) 
 def _answer_lines(explanation: ExplanationData, names: DisplayNames) -> list[str]:
     answer = explanation.answer
     rank = "the first answer" if answer.rank == 1 else f"answer number {answer.rank:,}"
-    sure = probability_shown(answer.probability)
+    score = f"score {score_shown(answer.score)}"
     if explanation.prior is None:
-        sure += " (the part of the model's attention that ended there)"
-    lines = [f"Answer: {names.exact(answer.answer)}, {rank}, with probability {sure}."]
+        score += " (the part of the model's attention that ended there)"
+    lines = [f"Answer: {names.exact(answer.answer)}, {rank}, with {score}.", *_measured_lines(answer)]
     if explanation.prior is not None:
-        lines.append(f"Before any step, without any path, it had {probability_shown(explanation.prior)}.")
+        lines.append(f"Before any step, without any path, it had {score_shown(explanation.prior)}.")
     lines.append(_stated_line(answer.known, answer.held_out))
     if answer.through_unseen > 0:
         part = percent(answer.through_unseen)
@@ -58,6 +70,19 @@ def _answer_lines(explanation: ExplanationData, names: DisplayNames) -> list[str
             f"Of its attention {part} came through entities the model was not trained on: trust it less."
         )
     return lines
+
+
+def _measured_lines(answer: Prediction) -> list[str]:
+    """How probable it is, if that was measured."""
+    p, low, high = answer.probability, answer.probability_low, answer.probability_high
+    if p is None or low is None or high is None:
+        return []
+    cases, given = counted(answer.cases or 0, "held-out case"), answer.probability_if_missing or p
+    if_missing = f"; {probability_shown(given)} if the graph lacks an answer" * (given - p > _DIFFERS)
+    return [
+        f"Probability that it is right: {probability_shown(p)} ({interval_shown(low, high)}), measured with {cases} of "
+        f"this relation{if_missing}."
+    ]
 
 
 def _stated_line(known: bool, held_out: str) -> str:
@@ -78,10 +103,11 @@ def _path_lines(explanation: ExplanationData, names: DisplayNames) -> list[str]:
         lines = [f"In {steps} attention ended at {names.entity(head)}, where it began. Of what did"]
     else:
         ends = f"from {names.entity(head)} to {names.entity(answer)}"
-        lines = [f"In {steps} attention went {ends}. Of what arrived there"]
+        lines = [f"{sentence(f'In {steps} attention went {ends}')} Of what arrived there"]
     for group in groups:
         facts = ", then ".join(_hop(hop, names) for hop in group.hops)
-        lines.append(f"  {percent(group.share):>4} " + (f"came along: {facts}." if facts else "never left."))
+        said = sentence(f"came along: {facts}") if facts else "never left."
+        lines.append(f"  {percent(group.share):>4} {said}")
     together = sum(group.share for group in groups)
     these = f"These {len(groups)} ways" if len(groups) > 1 else "This way"
     if together > 1 - _NEGLIGIBLE:
@@ -124,10 +150,16 @@ def _key_edge_lines(explanation: ExplanationData, names: DisplayNames) -> list[s
         return ["  none: this attention never left the head"]
     lines = [
         f"  {percent(key.share):>4} {', '.join(names.exact_fact(key.fact))}"
+        + "".join(f"\n       {provenance_text(record)}" for record in key.provenance[:SHOWN_RECORDS])
         for key in key_facts[:SHOWN_KEY_FACTS]
     ]
     more = len(key_facts) - len(lines)
     return [*lines, f"  and {more} more"] if more else lines
+
+
+def provenance_text(record: Record) -> str:
+    """What one row of a table says of its fact, on one line."""
+    return "; ".join(f"{one_line(name)}: {one_line(value)}" for name, value in record.items())
 
 
 def pruned_caption(explanation: ExplanationData) -> str:
@@ -152,10 +184,11 @@ def full_caption(full: Subgraph, n_shown: int) -> str:
 def overview(explanation: ExplanationData) -> str:
     """What all steps did together."""
     head, answer = plain(explanation.question.head_label), plain(explanation.answer.label)
-    steps, ended = counted(explanation.n_steps, "step"), percent(explanation.answer.probability)
+    steps, ended = counted(explanation.n_steps, "step"), percent(explanation.answer.score)
     if explanation.question.head == explanation.answer.answer:
         return f"All steps at once: after {steps}, {ended} of the attention was at {head}, where it began."
-    return f"All steps at once: the attention began at {head}; after {steps}, {ended} of it was at {answer}."
+    began = f"All steps at once: the attention began at {head}"
+    return sentence(f"{began}; after {steps}, {ended} of it was at {answer}")
 
 
 def fact_text(subgraph: Subgraph, edge: Edge) -> str:
@@ -174,7 +207,7 @@ def step_texts(explanation: ExplanationData) -> list[str]:
 def _step_text(explanation: ExplanationData, t: int) -> str:
     full, last = explanation.full, explanation.n_steps
     answer = next(node for node in full.nodes if node.name == explanation.answer.answer)
-    sentences = [f"Step {t}{', the last' if t == last else ''}: {_where(full.nodes, answer, t)}."]
+    sentences = [sentence(f"Step {t}{', the last' if t == last else ''}: {_where(full.nodes, answer, t)}")]
     if full.edges:
         strongest = max(full.edges, key=lambda edge: edge.flow[t - 1])
         if strongest.flow[t - 1] >= _WORTH_SAYING:
@@ -203,7 +236,7 @@ def _where(nodes: tuple[Node, ...], answer: Node, t: int) -> str:
 def _arrived(answer: Node, t: int, last: int) -> str:
     """How much the answer has, and how much of what it ends with is there."""
     if t == last:
-        return f"The answer ends with {percent(answer.attention[t])}: its probability."
+        return f"The answer ends with {percent(answer.attention[t])}: its score."
     if answer.attention[t] <= 0:
         return "The answer has none yet."
     part = percent(answer.share[t])

@@ -5,7 +5,7 @@ from dpmpn.explain.paths import PathGroup
 from dpmpn.explain.rivals import Fork, Peak, Rival
 from dpmpn.explain.why_not import Near, WhyNotData
 from dpmpn.render.names import with_display_names
-from dpmpn.wording import counted, listed, percent, plural, probability_shown, small_percent
+from dpmpn.wording import counted, listed, percent, plural, score_shown, sentence, small_percent
 
 _SHOWN_NEAR = 3
 _WORTH_TRYING = 8  # times a limit, at most, without a word of what that costs
@@ -53,14 +53,14 @@ def _unreachable(why: WhyNotData) -> list[str]:
         if holds:
             return [f"{text}: {_TO_ADD}."]
     length = f"{why.distance}" if why.distance is not None else f"more than {FARTHEST}"
-    sentence = (
+    too_far = (
         f"{x} is too far away: the shortest chain of facts from {head} to it has {length}, and attention goes along "
         f"at most {counted(why.n_steps, 'fact')}, one in each step."
     )
     if why.distance is None:
-        return [sentence]
+        return [too_far]
     return [
-        sentence,
+        too_far,
         f"A fact that brings them nearer can be added: {_TO_ADD}.",
         f"A model trained with {_setting('n_steps_in_agnn', why.distance)} could reach it.",
     ]
@@ -90,7 +90,7 @@ def _not_attended_from(why: WhyNotData) -> list[str]:
     x, node = why.label, why.near[0]
     if not node.distance:
         sentences = [
-            f"{x} had attention {probability_shown(node.attention)} after step {node.step}, {_rank(node)}, but step "
+            f"{x} had attention {score_shown(node.attention)} after step {node.step}, {_rank(node)}, but step "
             f"{why.step} did not go on from it, and nothing led back to it."
         ]
     else:
@@ -98,7 +98,7 @@ def _not_attended_from(why: WhyNotData) -> list[str]:
         sentences = [
             f"{x} was never looked at, although {_facts_away(why)}.",
             f"Of what came near it early enough, {node.label} ({away} from it) did best: it had attention "
-            f"{probability_shown(node.attention)} after step {node.step}, {_rank(node)}, but step {why.step} did not "
+            f"{score_shown(node.attention)} after step {node.step}, {_rank(node)}, but step {why.step} did not "
             "go on from it.",
         ]
     return [*sentences, _preferred(why, f"goes on from {_nodes(why.limit)}"), *_late(why)]
@@ -106,7 +106,7 @@ def _not_attended_from(why: WhyNotData) -> list[str]:
 
 def _not_attended_to(why: WhyNotData) -> list[str]:
     node = why.near[0]
-    got = f"was looked at in step {node.step} and got attention {probability_shown(node.attention)}, {_rank(node)}"
+    got = f"was looked at in step {node.step} and got attention {score_shown(node.attention)}, {_rank(node)}"
     if not node.distance:
         sentences = [f"{why.label} {got}, but was not kept, and later steps did not come back to it."]
     else:
@@ -155,12 +155,12 @@ def _out_competed(why: WhyNotData) -> list[str]:
     more = why.rank - 1 - len(why.by)
     before = [*map(_with_attention, why.by), *([f"{more:,} more"] if more else [])]
     sentences = [
-        f"{x} is answer number {why.rank:,}, with probability {probability_shown(why.probability)}; before it "
+        f"{x} is answer number {why.rank:,}, with score {score_shown(why.score)}; before it "
         f"{plural(why.rank - 1, 'is', 'are')} {listed(before)}."
     ]
     if why.way and why.first_way:
         sentences.append(f"{_strongest(why.way, x)}; {_strongest(why.first_way, first.label, again=True)}.")
-    worth_saying = max(_PEAK * why.probability, _LEAST_PEAK)
+    worth_saying = max(_PEAK * why.score, _LEAST_PEAK)
     peak = why.peak if why.peak and why.peak.attention > worth_saying else None
     if why.parted:
         # What became of the candidate's own attention is said with its peak.
@@ -176,10 +176,10 @@ def _parted(fork: Fork, narrow: Fork | None, first: str, goes_on: bool) -> str:
     parts = f"They part at {fork.label}, which in step {fork.step} {preferred}{_sent(fork)}"
     if narrow:
         but = "but " if favoured or even else ""
-        return f"{parts}; {but}further on {narrow.label}, in step {narrow.step}, {_lost(narrow)}."
+        return sentence(f"{parts}; {but}further on {narrow.label}, in step {narrow.step}, {_lost(narrow)}")
     if (favoured or even) and not goes_on:
         return f"{parts}; what made the difference came further on, in other steps or along other paths."
-    return f"{parts}."
+    return sentence(parts)
 
 
 def _is_even(fork: Fork) -> bool:
@@ -209,16 +209,16 @@ def _lost(fork: Fork) -> str:
 
 
 def _peak(peak: Peak, x: str) -> str:
-    had = f"After step {peak.step} {x} still had {probability_shown(peak.attention)}"
+    had = f"After step {peak.step} {x} still had {score_shown(peak.attention)}"
     if not peak.attended_from:
         return f"{had}, but step {peak.step + 1} did not go on from it."
     worth_saying = [rival for rival in peak.sent if rival.attention >= _SMALL] or peak.sent[:1]
     sent = [f"{percent(rival.attention)} to {rival.label}" for rival in worth_saying]
-    return f"{had}, of which step {peak.step + 1} sent {listed(sent)}." if sent else f"{had}."
+    return sentence(f"{had}, of which step {peak.step + 1} sent {listed(sent)}" if sent else had)
 
 
 def _first_answer(why: WhyNotData) -> list[str]:
-    sentences = [f"{why.label} is the first answer, with probability {probability_shown(why.probability)}."]
+    sentences = [f"{why.label} is the first answer, with score {score_shown(why.score)}."]
     return [*sentences, f"{_strongest(why.way, why.label)}."] if why.way else sentences
 
 
@@ -239,7 +239,7 @@ def _rank(node: Near) -> str:
 
 
 def _with_attention(rival: Rival) -> str:
-    return f"{rival.label} ({probability_shown(rival.attention)})"
+    return f"{rival.label} ({score_shown(rival.attention)})"
 
 
 def _nodes(limit: int | None) -> str:

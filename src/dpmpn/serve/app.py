@@ -1,27 +1,28 @@
 """The routes of the HTTP API, what can be asked and what answers it, and the files of the page."""
 
 import hashlib
+import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.results import QueryResult
+from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.render.formats import FORMATS, Format
 from dpmpn.serve import bodies, replies
 from dpmpn.serve.guard import LIMITS, Guard, Limits
 from dpmpn.serve.lookups import Lookups
 from dpmpn.serve.names import Naming
 from dpmpn.serve.problems import Problem, answer_problems, json_reply, refusals
-from dpmpn.serve.queues import EngineQueue, WorkQueue
+from dpmpn.serve.queues import EngineQueue, Ids, WorkQueue
 from dpmpn.serve.status import Metrics, model_info
 
 _DESCRIPTION = """\
@@ -50,10 +51,9 @@ class Explorer:
 
     def __init__(self, reasoner: Reasoner, run_dir: Path | None, limits: Limits = LIMITS) -> None:
         self.reasoner, self.limits, self.metrics = reasoner, limits, Metrics()
-        self.info = {**model_info(reasoner, run_dir), "limits": asdict(limits)}
-        reasoner.known.index()  # once, for all questions
-        _warm_up(reasoner)
-        self.engine = EngineQueue(reasoner, self.metrics, limits.waiting_questions)
+        self.tuning: dict[str, Any] = {"state": "off"}  # whether another model is in the making
+        self._changing, self._is_closed = threading.Lock(), False
+        self.info, self.engine = self._ready(reasoner, run_dir)
         self.quick = WorkQueue("lookups", 2, limits.waiting_lookups, self.metrics)
         # One thread: writing and drawing hold the interpreter's lock, and the engine needs it, too.
         self.slow = WorkQueue("explanations", 1, limits.waiting_explanations, self.metrics)
@@ -61,16 +61,44 @@ class Explorer:
         self.near = WorkQueue("near names", 1, limits.waiting_near_names, self.metrics)
         self.naming = Naming(reasoner.graph, self.near)
 
+    def _ready(self, reasoner: Reasoner, run_dir: Path | None) -> tuple[dict[str, Any], EngineQueue]:
+        """What is said of a model, and what answers with it."""
+        info = {**model_info(reasoner, run_dir), "limits": asdict(self.limits)}
+        reasoner.known.index()  # once, for all questions
+        _warm_up(reasoner)
+        return info, EngineQueue(reasoner, self.metrics, self.limits.waiting_questions)
+
+    def change(self, reasoner: Reasoner, run_dir: Path | None) -> None:
+        """Answer with another model of the same graph from now on; what was asked before is answered by the old one."""
+        info, engine = self._ready(reasoner, run_dir)
+        with self._changing:
+            if not self._is_closed:
+                engine, self.engine = self.engine, engine
+                self.reasoner, self.info = reasoner, info
+        engine.close()
+
+    async def ask(self, questions: Sequence[Ids], traced: bool = False) -> list[QueryResult]:
+        """What questions reached, whichever model answers when they are asked."""
+        while True:
+            engine = self.engine
+            try:
+                return await engine.ask(questions, traced)
+            except Problem:
+                if engine is self.engine:
+                    raise  # and not because the model was changed in this moment
+
     async def asked(
         self, question: bodies.AskedQuestion, answer: str | None
     ) -> tuple[QueryResult, int | None]:
         """A question asked so that it can be explained, and the id of the answer to explain."""
         ids = await self.naming.question(question)
         entity = None if answer is None else await self.naming.entity(answer)
-        return await self.engine.ask(ids, traced=True), entity
+        return (await self.ask([ids], traced=True))[0], entity
 
     def close(self) -> None:
         """Finish what was begun, and end all threads."""
+        with self._changing:
+            self._is_closed = True
         self.engine.close()
         self.quick.close()
         self.near.close()
@@ -130,14 +158,19 @@ def _add_lookups(app: FastAPI, explorer: Explorer) -> None:
         """Tell what is served."""
         return json_reply(explorer.info)
 
+    @app.get(f"{_API}/tuning", response_model=bodies.Tuning, responses=refusals())
+    async def tuning() -> Response:
+        """Say which model answers, and how far the tuning of a better one has come."""
+        return json_reply({"model": explorer.info["model"], **explorer.tuning})
+
     @app.get(f"{_API}/entities", response_model=list[bodies.FoundEntity], responses=refusals("lookup"))
     async def entities(query: Annotated[bodies.SearchQuery, Query()]) -> Response:
-        """Find entities whose name or label begins with the text or has it inside."""
+        """Find entities whose name or label begins with the text or contains it."""
         return json_reply(await quick.do(lookups.search, query.q, query.limit))
 
     @app.get(f"{_API}/entity", response_model=bodies.Entity, responses=refusals("lookup", "entity"))
     async def entity(query: Annotated[bodies.EntityQuery, Query()]) -> Response:
-        """Tell an entity's facts, a page at a time."""
+        """List an entity's facts, a page at a time."""
         id = await explorer.naming.entity(query.name)
         return json_reply(await quick.do(lookups.entity, id, query.limit, query.offset))
 
@@ -155,9 +188,10 @@ def _add_questions(app: FastAPI, explorer: Explorer) -> None:
 
     @app.post(f"{_API}/ask", response_model=bodies.TimedAnswered, responses=refusals("question"))
     async def ask(body: bodies.AskBody) -> Response:
-        """Answer a question: entities with their probabilities, the most probable first."""
+        """Answer a question: entities with their scores and probabilities, the highest score first."""
         began = time.perf_counter()
-        asked = (await explorer.engine.ask(await naming.question(body)), body.top, body.new)
+        (result,) = await explorer.ask([await naming.question(body)])
+        asked = (result, body.top, body.new, body.any_role)
         reply = replies.answers(*asked) if body.top <= _FEW else await quick.do(replies.answers, *asked)
         return json_reply({**reply, "milliseconds": round(1e3 * (time.perf_counter() - began), 3)})
 
@@ -165,7 +199,7 @@ def _add_questions(app: FastAPI, explorer: Explorer) -> None:
     async def ask_many(body: bodies.AskManyBody) -> Response:
         """Answer questions together; those that cannot be asked have an error in their place."""
         ids = await naming.questions(body.questions)
-        results = iter(await explorer.engine.ask_all([each for each in ids if not isinstance(each, Problem)]))
+        results = iter(await explorer.ask([each for each in ids if not isinstance(each, Problem)]))
 
         def reply() -> Response:
             return json_reply(
@@ -173,7 +207,7 @@ def _add_questions(app: FastAPI, explorer: Explorer) -> None:
                     "results": [
                         {"question": question.model_dump(), "error": each.plain()}
                         if isinstance(each, Problem)
-                        else replies.answers(next(results), body.top, body.new)
+                        else replies.answers(next(results), body.top, body.new, body.any_role)
                         for question, each in zip(body.questions, ids, strict=True)
                     ]
                 }
@@ -201,7 +235,7 @@ def _add_explanations(app: FastAPI, explorer: Explorer) -> None:
     async def why_not(body: bodies.WhyNotBody) -> Response:
         """Say where an entity that is not the first answer lost its attention."""
         ids, candidate = await explorer.naming.question(body), await explorer.naming.entity(body.candidate)
-        result = await explorer.engine.ask(ids, traced=True)
+        (result,) = await explorer.ask([ids], traced=True)
         return await slow.do(lambda: json_reply(replies.why_not(result, candidate)))
 
     for format in FORMATS.values():
@@ -230,14 +264,14 @@ def _download(explorer: Explorer, format: Format) -> Callable[..., Awaitable[Res
 def _add_health(app: FastAPI, explorer: Explorer, guard: Guard) -> None:
     @app.get("/livez", response_model=bodies.Health, responses=refusals())
     async def livez() -> Response:
-        """Tell whether the server works at all."""
+        """Report whether the server works at all."""
         if not explorer.engine.is_alive:
-            raise Problem("internal", "questions are no longer answered; start this server again")
+            raise Problem("internal", "questions are no longer answered; restart this server")
         return json_reply({"status": "alive"})
 
     @app.get("/readyz", response_model=bodies.Health, responses=refusals())
     async def readyz() -> Response:
-        """Tell whether requests are welcome: not while the server is stopping."""
+        """Report whether requests are accepted: not while the server is stopping."""
         if guard.stopping:
             raise Problem("overloaded", "this server is stopping", headers={"Retry-After": "5"})
         return json_reply({"status": "ready"})
@@ -254,7 +288,7 @@ def _add_health(app: FastAPI, explorer: Explorer, guard: Guard) -> None:
         },
     )
     async def metrics() -> Response:
-        """Tell what was done so far, for Prometheus."""
+        """Report the counters so far, for Prometheus."""
         return Response(explorer.metrics.text(), media_type="text/plain; version=0.0.4")
 
 

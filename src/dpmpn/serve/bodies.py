@@ -24,9 +24,12 @@ def _written_whole(value: Any) -> Any:
 
 
 def _written_bool(value: Any) -> Any:
-    if isinstance(value, str) and value not in ("true", "false"):
+    """In an address truth values are texts."""
+    if not isinstance(value, str):
+        return value
+    if value.lower() not in ("true", "false", "1", "0"):
         raise ValueError("give true or false")
-    return value
+    return value.lower() in ("true", "1")
 
 
 def _whole(value: Any) -> Any:
@@ -65,6 +68,7 @@ class AskBody(AskedQuestion):
 
     top: _count(LIMITS.top) = Field(10, description="how many answers")  # type: ignore[valid-type]
     new: StrictBool = Field(False, description="leave out answers that are known or held out")
+    any_role: StrictBool = Field(False, description="show answers, too, that do not fit the relation")
 
 
 class AskManyBody(_Given):
@@ -73,6 +77,7 @@ class AskManyBody(_Given):
     questions: list[AskedQuestion] = Field(min_length=1, max_length=LIMITS.questions)
     top: _count(LIMITS.top_of_many) = Field(10, description="how many answers to each")  # type: ignore[valid-type]
     new: StrictBool = Field(False, description="leave out answers that are known or held out")
+    any_role: StrictBool = Field(False, description="show answers, too, that do not fit the relation")
 
 
 class ExplainBody(AskedQuestion):
@@ -86,7 +91,7 @@ class ExplainBody(AskedQuestion):
 class PictureBody(ExplainBody):
     """A question and the answer whose explanation is drawn."""
 
-    full: StrictBool = Field(False, description="with the picture of all that was attended")
+    full: StrictBool = Field(False, description="with the picture of all that was attended to")
 
 
 class WhyNotBody(AskedQuestion):
@@ -167,7 +172,12 @@ class Relation(Named):
 class Answer(Named):
     """One answer; `held_out` is the split that states it where the graph does not, or empty."""
 
-    probability: Part
+    score: Part = Field(description="what the model gives it, which ranks the answers")
+    probability: Part | None = Field(description="that it is right, measured; null if known or not measured")
+    probability_low: Part | None = Field(description="lower end of the 95 % interval")
+    probability_high: Part | None = Field(description="upper end of the 95 % interval")
+    probability_if_missing: Part | None = Field(description="the same if the graph lacks an answer")
+    cases: int | None = Field(description="held-out cases of the relation that were measured")
     rank: int
     known: bool
     held_out: Literal["", "valid", "test"]
@@ -179,7 +189,7 @@ class Answered(BaseModel):
 
     question: Question
     answers: list[Answer]
-    notes: list[str] = Field(description="what can be expected of the answers, where that is less than usual")
+    notes: list[str] = Field(description="what limits the answers, if anything does")
 
 
 class TimedAnswered(Answered):
@@ -249,9 +259,27 @@ class Versions(BaseModel):
     served_with: dict[str, str]
 
 
+Answering = Literal["any-graph", "tuned", "trained"]
+"""The model for any graph; that one tuned to this graph; or one that was trained on this graph alone."""
+
+
+class Tuning(BaseModel):
+    """Which model answers, and how far tuning it to the graph has come; fields of what is not known are left out."""
+
+    model: Answering
+    state: Literal["off", "tuning", "done", "failed"]
+    done: int = Field(0, description="questions that were trained on")
+    total: int = Field(0, description="questions to train on at most")
+    eta_seconds: float | None = Field(None, description="until then, at most")
+    mrr: float | None = Field(None, description="validation MRR of the model for any graph")
+    tuned_mrr: float | None = Field(None, description="validation MRR of the best tuned model")
+    message: str | None = Field(None, description="what went wrong")
+
+
 class ModelInfo(BaseModel):
     """What is served."""
 
+    model: Answering
     dataset: Served
     configuration: dict[str, dict[str, Any]]
     metrics: dict[str, Any] = Field(description="of the validation that chose the model; empty without one")
@@ -261,7 +289,7 @@ class ModelInfo(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether it lives, or is ready."""
+    """Whether it is alive, or ready."""
 
     status: Literal["alive", "ready"]
 

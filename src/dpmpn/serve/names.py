@@ -184,6 +184,9 @@ class Naming:
         self, question: AskedQuestion, head: int | Problem, relation: int | Problem
     ) -> Ids | Problem:
         if isinstance(head, Problem):
+            if self._graph.are_swapped(question.head, question.relation):
+                said = f"'{question.head}' is a relation and '{question.relation}' an entity; swap head and relation"
+                return Problem("unknown_entity", said)
             return head
         if isinstance(relation, Problem):
             return relation

@@ -9,8 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.ask.results import QueryResult
+from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.serve.problems import overloaded
 from dpmpn.serve.status import Metrics
 
@@ -47,12 +47,11 @@ class EngineQueue:
         """Whether questions are still answered."""
         return self._thread.is_alive()
 
-    async def ask(self, question: Ids, traced: bool = False) -> QueryResult:
-        """What a question reached; with `traced` it can be explained."""
-        return (await self.ask_all([question], traced))[0]
+    async def ask(self, questions: Sequence[Ids], traced: bool = False) -> list[QueryResult]:
+        """What questions reached, or a problem at once if they do not all find room in the queue.
 
-    async def ask_all(self, questions: Sequence[Ids], traced: bool = False) -> list[QueryResult]:
-        """What questions reached, or a problem at once if they do not all find room in the queue."""
+        With `traced` they can be explained.
+        """
         futures = [asyncio.wrap_future(future) for future in self._put(questions, traced)]
         try:
             return [await future for future in futures]

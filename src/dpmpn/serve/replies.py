@@ -4,6 +4,7 @@ import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from dpmpn.ask.new_answers import MEASURED
 from dpmpn.ask.results import QueryResult
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.render.formats import FORMATS, Format
@@ -14,23 +15,25 @@ if TYPE_CHECKING:
     from dpmpn.render.formats import Explanation
 
 
-def answers(result: QueryResult, top: int, new: bool) -> dict[str, Any]:
+def answers(result: QueryResult, top: int, new: bool, any_role: bool) -> dict[str, Any]:
     """A question and its best answers."""
+    found = result.answers(top, new, any_role)
     return {
         "question": asdict(result.question),
         "answers": [
             {
                 "name": each.answer,
                 "label": each.label,
-                "probability": six_digits(each.probability),
+                "score": six_digits(each.score),
+                **{name: six_digits(getattr(each, name)) for name in MEASURED},
                 "rank": each.rank,
                 "known": each.known,
                 "held_out": each.held_out,
                 "through_unseen": six_digits(each.through_unseen),
             }
-            for each in result.answers(top, new)
+            for each in found
         ],
-        "notes": list(result.notes),
+        "notes": list(found.notes),
     }
 
 

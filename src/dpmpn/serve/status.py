@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
-from dpmpn.ask.reasoner import Reasoner
 from dpmpn.config import to_dict
 from dpmpn.errors import RunError
 from dpmpn.explain.explanation import Question
 from dpmpn.files import read_json
-from dpmpn.train.run_folder import VERSIONS
+from dpmpn.reasoner.reasoner import Reasoner
+from dpmpn.train.run_folder import START, VERSIONS
 
 _MOST = 8  # questions to begin with
 _LOOKED_AT = 2000  # facts: more would only take longer
@@ -30,7 +30,9 @@ _QUESTIONS = (1, 2, 4, 8, 16, 32, 64)
 def model_info(reasoner: Reasoner, run_dir: Path | None) -> dict[str, Any]:
     """All that the API says of a model, which has no folder if it is pre-trained; no path of this machine."""
     dataset, graph, changes = reasoner.dataset, reasoner.graph, reasoner.changes
+    trained_with = _written(run_dir, VERSIONS)
     return {
+        "model": "any-graph" if reasoner.is_pretrained else "tuned" if START in trained_with else "trained",
         "dataset": {
             "name": dataset.name,
             "entities": graph.n_entities,
@@ -44,7 +46,7 @@ def model_info(reasoner: Reasoner, run_dir: Path | None) -> dict[str, Any]:
         "configuration": to_dict(reasoner.config),
         "metrics": _written(run_dir, "best.json").get("validation") or {},
         "versions": {
-            "trained_with": _written(run_dir, VERSIONS),
+            "trained_with": trained_with,
             "served_with": {"dpmpn": metadata.version("dpmpn"), "python": platform.python_version()},
         },
         "examples": [asdict(question) for question in example_questions(reasoner)],

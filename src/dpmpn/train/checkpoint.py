@@ -140,7 +140,7 @@ def check_best(folder: Path, state: LoopState) -> None:
     elif state.best is not None and has_best(folder):
         raise RunError(
             f"{path} is missing, but not its {BEST}-*.safetensors; copy the run folder again, or remove that "
-            "file to go on without the best model so far"
+            "file to continue without the best model so far"
         )
     if state.best is not None and (kept is None or kept.mrr < state.best.mrr):
         state.best = (
@@ -219,7 +219,7 @@ def _advice(kind: str) -> str:
         return (
             "copy the run folder again, or remove best.json and best-*.safetensors to use the last checkpoint"
         )
-    return "copy the run folder again, or train anew with another --out"
+    return "copy the run folder again, or train again with another --out"
 
 
 def _read_manifest(folder: Path, kind: str) -> dict[str, Any]:

@@ -39,9 +39,9 @@ def diverged(folder: Path, what: str) -> Diverged:
     """What to say of a training that cannot go on: what happened, what is kept, and what to do."""
     kept, go_on = "no checkpoint was written yet", "begin again with --resume"
     if has_checkpoint(folder):
-        kept, go_on = "the last checkpoint is intact", "go on with --resume"
+        kept, go_on = "the last checkpoint is intact", "continue with --resume"
     return Diverged(
-        f"training diverged: {what}; {kept}: lower --learning-rate or --grad-clipnorm and {go_on}, or train anew with "
+        f"training diverged: {what}; {kept}: lower --learning-rate or --grad-clipnorm and {go_on}, or train again with "
         "another --out if that fails again at once"
     )
 

@@ -24,7 +24,7 @@ ANY_GRAPH = AnyGraphSettings.name
 WEIGHTS, ABOUT = "weights.safetensors", "weights.json"
 FORMAT, VERSION = "dpmpn-any-graph", 1
 _NETWORK = "network."
-_ADVICE = "make it anew with `dpmpn pretrain`, or install the package again if it came with it"
+_ADVICE = "make it again with `dpmpn pretrain`, or reinstall the package if it came with it"
 
 
 @dataclass(frozen=True, eq=False)

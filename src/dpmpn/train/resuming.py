@@ -11,11 +11,11 @@ def check_beginning(run: RunFolder, resume: bool) -> None:
     """Refuse to begin where something was trained: it would be replaced by what is worse."""
     if has_checkpoint(run.path):
         if not resume:
-            raise RunError(f"{run.path} was trained already; go on with --resume or choose another --out")
+            raise RunError(f"{run.path} was trained already; continue with --resume or choose another --out")
     elif has_best(run.path):
         raise RunError(
-            f"{run.path} holds a best model but no checkpoint.json, so training cannot go on from there; copy "
-            "checkpoint.json and its file again, or train anew with another --out (the best model can be used as it is)"
+            f"{run.path} holds a best model but no checkpoint.json, so training cannot continue from there; copy "
+            "checkpoint.json and its file again, or train again with another --out (the best model can still be used)"
         )
 
 
@@ -26,7 +26,7 @@ def check_data(run: RunFolder, dataset: Dataset) -> None:
     if found := difference(run.dataset(), dataset):
         raise RunError(
             f"{run.path} was trained on other facts than '{dataset.name}' holds now: {found}; give it back the facts "
-            "it had, or train anew with another --out"
+            "it had, or train again with another --out"
         )
 
 
@@ -50,7 +50,7 @@ def adopt(run: RunFolder, config: Config) -> None:
             )
     if run.config.asking_horizon() != config.asking_horizon():
         raise RunError(
-            f"{run.path} chose its best model at another horizon, so that no better one could be told on --resume; "
+            f"{run.path} chose its best model with another horizon, so --resume could not recognise a better one; "
             "leave the horizon as it was, or keep that one for asking with --ask-attending-from-per-step, "
             "--ask-sampling-per-node, --ask-attending-to-per-step and --ask-sampling-per-relation"
         )

@@ -4,12 +4,14 @@ config.json      the resolved configuration; a folder that has it is a run
 dataset.json     with graph/ and triples/: the dataset (see `data.dataset`)
 versions.json    what wrote the run, and what it began from
 start/           the model for any graph that training begins from, where it does (see `train.pretrained`)
+sources.json     the files that `dpmpn start` read, with their SHA-256
 metrics.jsonl    one line per stretch of training and per validation
 checkpoint.json  the last checkpoint, with its checkpoint-*.safetensors
 best.json        the best model, with its best-*.safetensors
 """
 
 import json
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,10 +38,19 @@ from dpmpn.files.held import is_own
 from dpmpn.models import build_model
 from dpmpn.provenance import versions
 from dpmpn.train.checkpoint import check_size, has_checkpoint, load_network
-from dpmpn.train.pretrained import Pretrained, load_pretrained, write_pretrained
+from dpmpn.train.pretrained import ABOUT, Pretrained, load_pretrained, write_pretrained
 
 CONFIG, VERSIONS, METRICS, START = "config.json", "versions.json", "metrics.jsonl", "start"
-_COPY_AGAIN = "copy the run folder again, or train anew with another --out"
+SOURCES = "sources.json"
+DEMO = "demo"
+"""The run that comes with the package, of the stronger model on the bundled graph; `./demo` is a folder."""
+_SHIPPED = Path(__file__).parent.parent / DEMO
+_COPY_AGAIN = "copy the run folder again, or train again with another --out"
+
+
+def run_path(name: str | Path) -> Path:
+    """The folder that a person means: the one of that name or, where there is none, the shipped run's for `demo`."""
+    return _SHIPPED if name == DEMO and not Path(name).exists() else Path(name)
 
 
 class RunFolder:
@@ -50,18 +61,28 @@ class RunFolder:
 
     @classmethod
     def create(
-        cls, path: str | Path, dataset: Dataset, config: Config, start: Pretrained | None = None
+        cls,
+        path: str | Path,
+        dataset: Dataset,
+        config: Config,
+        start: Pretrained | None = None,
+        sources: Mapping[str, str] | None = None,
     ) -> "RunFolder":
-        """Make the folder of a new run, and keep in it what it begins from; refuse one that holds anything."""
+        """Make the folder of a new run, and keep in it what it begins from; refuse one that holds anything.
+
+        `sources` are the files its facts were read from, with their SHA-256.
+        """
         run = cls(path)
         if run.exists():
-            raise RunError(f"{run.path} already holds a run; go on with --resume or choose another --out")
+            raise RunError(f"{run.path} already holds a run; continue with --resume or choose another --out")
         with whole_folder(run.path) as folder:
             write_dataset(dataset, folder)
             began = {} if start is None else {"start": start.name, "start_sha256": start.sha256}
             write_json(folder / VERSIONS, versions() | began)
             if start is not None:
                 write_pretrained(new_folder(folder / START), start.model, start.config, start.card)
+            if sources is not None:
+                write_json(folder / SOURCES, dict(sources))
             write_json(folder / CONFIG, to_dict(config))
             with new_file(folder / METRICS):
                 pass  # no lines yet
@@ -134,7 +155,10 @@ class RunFolder:
 
     def identity(self) -> str:
         """A digest of all that is asked: of the configuration and the manifests, which have checksums of the rest."""
-        weights = "best.json" if (self.path / "best.json").exists() else "checkpoint.json"
+        weights = next(
+            (name for name in ("best.json", "checkpoint.json") if (self.path / name).exists()),
+            f"{START}/{ABOUT}",  # of the model that training begins from
+        )
         files = [self.path / name for name in (CONFIG, MANIFEST, f"{GRAPH}/{storage.MANIFEST}", weights)]
         try:
             return " ".join(sha256_of(file) for file in files)

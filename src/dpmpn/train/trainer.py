@@ -41,6 +41,7 @@ from dpmpn.train.optimiser import OPTIMISERS, learning_rate_factor
 from dpmpn.train.resuming import adopt, check_beginning, check_data
 from dpmpn.train.run_folder import RunFolder, append_line, rewind_lines, sync_lines
 from dpmpn.train.tensors import not_finite
+from dpmpn.train.trackers import Track, tracked
 from dpmpn.train.tuning import first_model
 from dpmpn.train.validation import Validator, training_queries
 
@@ -86,11 +87,12 @@ def train(
     max_minutes: float | None = None,
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
+    log_to: str | None = None,
     engine: type[Engine] = Engine,
 ) -> TrainingResult:
     """Train a run to its end or a limit; limits count the whole run, also what was done before a resume.
 
-    `engine` computes the gradients of batches and the answers of validations.
+    `log_to` names a tool that gets the metrics, too. `engine` computes gradients and the answers of validations.
     """
     with advising(run.path), holding(run.path):
         check_beginning(run, resume)
@@ -102,7 +104,8 @@ def train(
         loop = _Loop(run, dataset, config, engine, max_queries, max_minutes, progress, stop)
         try:
             loop.begin()
-            return loop.run_to_end()
+            with tracked(log_to, run, loop.state.position) as loop.track:
+                return loop.run_to_end()
         finally:
             loop.engine.close()
 
@@ -127,6 +130,8 @@ def advising(folder: Path) -> Iterator[None]:
 
 class _Loop:
     """One session of training."""
+
+    track: Track
 
     def __init__(
         self,
@@ -166,7 +171,7 @@ class _Loop:
             check_best(self.run.path, self.state)
             if not self._can_learn():
                 raise Diverged(
-                    f"{self.run.path}: the weights of the last checkpoint are too large to compute with; train anew "
+                    f"{self.run.path}: the weights of the last checkpoint are too large to compute with; train again "
                     "with another --out and a lower --learning-rate"
                 )
         rewind_lines(self.run.metrics, self.state.lines)
@@ -302,6 +307,7 @@ class _Loop:
         times = {"seconds": self.state.elapsed_seconds, "cpu_seconds": self.state.cpu_seconds}
         append_line(self.run.metrics, {"kind": kind, "position": self.state.position, **values, **times})
         self.state.lines += 1
+        self.track(kind, self.state.position, values)
 
     def _validates_between(self, before: int, after: int) -> bool:
         every = self.config.training.validate_every_queries or len(self.queries)

@@ -73,7 +73,7 @@ def result(task: str, rank: int | None, in_full: int) -> dict:
         "task": task,
         "seed": 0,
         "query": list(paper.query),
-        "probability": 0.5 if rank else 0.0,
+        "score": 0.5 if rank else 0.0,
         "rank": rank,
         "first_answer": paper.query[2] if rank == 1 else "concept_other",
         "drawn_answer": paper.query[2] if rank else "concept_other",
@@ -120,7 +120,7 @@ def test_quick_form_draws_every_question(exhibit):
     for cells, row in zip(exhibit.cells(), exhibit.csv_rows(), strict=False):
         found = results[f"{cells[0]}-seed0"]
         assert row["head"] == found["query"][0]
-        assert cells[3] == f"{found['probability']:.3f}"
+        assert cells[3] == f"{found['score']:.3f}"
         assert cells[4:8] == [
             str(found["sizes"][name][what]) for name in ("full", "pruned") for what in ("nodes", "edges")
         ]

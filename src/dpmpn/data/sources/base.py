@@ -18,6 +18,7 @@ from dpmpn.wording import one_line
 
 COLUMNS = ("head", "relation", "tail")
 TIME = "time"
+PROVENANCE = "provenance"  # a column of batches: what else a row says, as an object of JSON, or null
 FACTS = {column: pl.String for column in COLUMNS}
 LABELS = {"id": pl.String, "name": pl.String, "description": pl.String, "type": pl.String}
 _CSV = "save it as CSV"
@@ -69,10 +70,20 @@ LONGEST_LINE = MEGABYTE
 class ReadOptions:
     """How sources are read; what is None is found out from the source itself."""
 
-    format: str | None = None  # "tsv", "csv", "jsonl", "parquet", "nt", "nq", "ttl", "rdfxml", "jsonld", ...
-    columns: tuple[str, str, str] | None = None  # of head, relation and tail: names, or positions from 1
+    format: str | None = (
+        None  # "tsv", "csv", "jsonl", "parquet", "xlsx", "nt", "nq", "ttl", "rdfxml", "jsonld", ...
+    )
+    columns: tuple[str, ...] | None = (
+        None  # of head, relation and tail, names or positions from 1; of a wide table
+    )
+    # of the items, then of what is taken
+    wide: bool | None = None  # whether a row is an item, and the names of the other columns are relations
+    cell_separator: str | None = (
+        None  # between several values in a cell of a wide table; "none" where there is one
+    )
     separator: str | None = None
     header: bool | None = None
+    sheet: str | None = None  # of an Excel workbook, by its name
     time_column: str | None = None  # name, or position from 1; gives batches a fourth column `time`
     query: str | None = None  # of a SPARQL endpoint or a database
     literals: Literal["drop", "keep"] = "drop"

@@ -16,31 +16,28 @@ from dpmpn.errors import DataError
 from dpmpn.wording import counted, one_line
 
 # What people call them; compared in lower case, without a leading '#', '?' or ':' and what stands in brackets.
-_USUAL = {
-    "head": "head subject source from h s subj src start head_id subject_id source_id start_id from_id head_entity "
-    "source_node start_node",
-    "relation": "relation predicate property edge type r p rel pred relationship relation_id predicate_id "
-    "property_id edge_type relation_type",
-    "tail": "tail object target to t o obj dst end destination tail_id object_id target_id end_id to_id tail_entity "
-    "target_node end_node",
-}
-# These mean something else beside one of the usual names: {subject, predicate, object, label} has one relation.
-_ELSE = {
-    "head": "item entity node1 node_1 entity1 entity_1",
-    "relation": "label attribute",
-    "tail": "value node2 node_2 entity2 entity_2",
+# Of several that could be a head, those of an earlier line mean it: {subject, predicate, object, source} has one.
+_ALIASES: dict[str, tuple[str, str, str]] = {
+    "head": (
+        "head subject h s subj head_id subject_id head_entity",
+        "source from src start source_id start_id from_id source_node start_node",
+        "item entity node1 node_1 entity1 entity_1",
+    ),
+    "relation": (
+        "relation predicate property r p rel pred relationship relation_id predicate_id property_id",
+        "edge type edge_type relation_type",
+        "label attribute",
+    ),
+    "tail": (
+        "tail object t o obj tail_id object_id tail_entity",
+        "target to dst end destination target_id end_id to_id target_node end_node",
+        "value node2 node_2 entity2 entity_2",
+    ),
 }
 
 
 _EXACT = 2.0**53  # floats below it are exact where they are whole
 _HALF = re.compile("[\ud800-\udfff]")
-
-
-def _by_alias(aliases: dict[str, str]) -> dict[str, str]:
-    return {alias: role for role, names in aliases.items() for alias in names.split()}
-
-
-_ROLE, _ROLE_ELSE = _by_alias(_USUAL), _by_alias(_ELSE)
 
 
 def output_names(options: ReadOptions) -> tuple[str, ...]:
@@ -79,13 +76,13 @@ def find_columns(
     where: str, seen: Sequence[str], named: bool, options: ReadOptions, separated: bool = False
 ) -> tuple[int, ...]:
     """Positions of head, relation, tail and, where asked for, time; `seen` are the names or the first row."""
-    time = [] if options.time_column is None else [_column_position(where, options.time_column, seen, named)]
+    time = [] if options.time_column is None else [column_position(where, options.time_column, seen, named)]
     if options.columns is not None:
         if len(options.columns) != len(COLUMNS):
             raise DataError(
                 f"--columns gives {len(options.columns)} columns; give those of head, relation and tail"
             )
-        found = [_column_position(where, column, seen, named) for column in options.columns]
+        found = [column_position(where, column, seen, named) for column in options.columns]
         if len(set(found)) != len(found):
             raise DataError(
                 f"{where}: --columns {','.join(options.columns)} names a column twice; name three columns"
@@ -95,7 +92,7 @@ def find_columns(
     if by_alias:
         return (*by_alias, *time)
     others = [position for position in range(len(seen)) if position not in time]
-    has = f"{where}: has {counted(len(seen), 'column')}" + (f" ({_names_shown(seen)})" if seen else "")
+    has = f"{where}: has {counted(len(seen), 'column')}" + (f" ({names_shown(seen)})" if seen else "")
     if len(others) < len(COLUMNS):
         raise DataError(
             f"{has}; write head, relation and tail on each line, or say with --separator what is between them"
@@ -103,11 +100,17 @@ def find_columns(
             else f"{has}; a fact has head, relation and tail: give all three"
         )
     if len(others) > len(COLUMNS):
-        raise DataError(
-            f"{has}, and which are head, relation and tail is not clear; say it with --columns, such as "
-            f"--columns {_advised(seen, others, named)}"
-        )
+        raise unclear_columns(where, seen, others, named)
     return (*(_in_order(seen, others) if named else others), *time)
+
+
+def unclear_columns(where: str, seen: Sequence[str], others: list[int], named: bool) -> DataError:
+    """The error of a table with more columns than a fact has, with the two readings of it and how to choose."""
+    return DataError(
+        f"{where}: has {counted(len(seen), 'column')} ({names_shown(seen)}), and which are head, relation and tail is "
+        f"not clear; if each row is a fact, say it with --columns, such as --columns {_advised(seen, others, named)}; "
+        "if each row is an item and the other columns say something of it, give --wide"
+    )
 
 
 def _wanted(options: ReadOptions) -> tuple[str, ...]:
@@ -122,12 +125,10 @@ def _undecorated(name: str) -> str:
 def _positions_by_role(names: Sequence[str], aside: Collection[int] = ()) -> dict[str, list[int]]:
     """Where head, relation and tail may be by their names."""
     plain = ["" if position in aside else _undecorated(name) for position, name in enumerate(names)]
-    found = {}
-    for role in COLUMNS:
-        usual = [position for position, name in enumerate(plain) if _ROLE.get(name) == role]
-        found[role] = usual or [
-            position for position, name in enumerate(plain) if _ROLE_ELSE.get(name) == role
-        ]
+    found: dict[str, list[int]] = {}
+    for role, tiers in _ALIASES.items():
+        by_tier = ([at for at, name in enumerate(plain) if name in aliases.split()] for aliases in tiers)
+        found[role] = next(filter(None, by_tier), [])
     return found
 
 
@@ -147,17 +148,17 @@ def _matches(column: str, names: Sequence[str]) -> list[int]:
     return same or [p for p, name in enumerate(stripped) if name.casefold() == column.casefold()]
 
 
-def _column_position(where: str, column: str, seen: Sequence[str], named: bool) -> int:
+def column_position(where: str, column: str, seen: Sequence[str], named: bool) -> int:
     """Position from 0 of a column given by its name or its position from 1."""
     if column.isdecimal():
         if not 1 <= int(column[:9]) <= len(seen):
-            columns = f"{counted(len(seen), 'column')} ({_names_shown(seen)})"
+            columns = f"{counted(len(seen), 'column')} ({names_shown(seen)})"
             raise DataError(f"{where}: there is no column {column} in {columns}; check it")
         return int(column) - 1
     found = _matches(column, seen) if named else []
     if not found:
         raise DataError(
-            f"{where}: there is no column '{column}' ({_names_shown(seen)}); name one of these or its position"
+            f"{where}: there is no column '{column}' ({names_shown(seen)}); name one of these or its position"
         )
     if len(found) > 1:
         raise DataError(f"{where}: there are {len(found)} columns '{column}'; give the position instead")
@@ -181,7 +182,8 @@ def _is_plain(name: str) -> bool:
     return re.fullmatch(r"\w[\w.:-]{0,39}", name) is not None and not name.isdecimal()
 
 
-def _names_shown(seen: Sequence[str]) -> str:
+def names_shown(seen: Sequence[str]) -> str:
+    """Some names of columns in quotes."""
     shown = [name if len(name) <= 30 else name[:27] + "..." for name in seen[:8]]
     return ", ".join(f"'{one_line(name)}'" for name in shown) + (", ..." if len(seen) > 8 else "")
 
@@ -232,21 +234,32 @@ class RowSource(Source):
     def _whole_rows(self, columns: Sequence[Texts], n_rows: int) -> pl.DataFrame:
         """The facts of some more rows, from the columns head, relation, tail (and time)."""
         first, self._rows = self._rows + 1, self._rows + n_rows
-        facts, self._numbers = whole_rows(columns, self.account, self._options, first)
+        numbers, names = range(first, first + n_rows), output_names(self._options)
+        facts, self._numbers = whole_rows(columns, self.account, self._options, numbers, names)
         return facts
 
 
 def whole_rows(
-    columns: Sequence[Texts], account: Account, options: ReadOptions, first: int
+    columns: Sequence[Texts],
+    account: Account,
+    options: ReadOptions,
+    numbers: Sequence[int],
+    names: Sequence[str],
+    optional: Sequence[str] = (),
 ) -> tuple[pl.DataFrame, Sequence[int]]:
-    """The rows in which all is text, and their numbers; others are refused or counted by what they lack first."""
-    names = output_names(options)
-    facts = pl.DataFrame([texts.column.alias(name) for name, texts in zip(names, columns, strict=True)])
+    """The rows in which all is text, and their `numbers`; others are refused or counted by what they lack first.
+
+    Columns that are optional come last, and are null where there is no text.
+    """
+    named = zip((*names, *optional), columns, strict=True)
+    facts = pl.DataFrame([texts.column.alias(name) for name, texts in named])
+    facts = facts.with_columns(pl.when(~no_text(name)).then(pl.col(name)).alias(name) for name in optional)
+    columns = columns[: len(names)]
     account.read += facts.height
     wrong = facts.select(no_text(name).fill_null(True) for name in names)
     rest = lacking = wrong.select(pl.any_horizontal(pl.all())).to_series()
     if not lacking.any():
-        return facts, range(first, first + facts.height)
+        return facts, numbers
     for name, texts in zip(names, columns, strict=True):
         here = rest & wrong.get_column(name)
         rest = rest & ~here
@@ -256,10 +269,10 @@ def whole_rows(
                 at = int(these.arg_max() or 0)
                 shown = short(", ".join("" if value is None else value[:200] for value in facts.row(at)))
                 said = texts.wrong.get(at) or not_a_name(facts[name][at])
-                problem = f"row {first + at:,}: the {name} {said} in '{shown}'"
+                problem = f"row {numbers[at]:,}: the {name} {said} in '{shown}'"
                 advice = f"give it a {'time' if name == TIME else 'name'} or delete the row"
                 refuse_rows(reason, int(these.sum()), problem, account, options, advice)
-    return facts.filter(~lacking), (first + np.flatnonzero(~lacking.to_numpy())).tolist()
+    return facts.filter(~lacking), np.asarray(numbers)[~lacking.to_numpy()].tolist()
 
 
 def refuse_rows(

@@ -15,6 +15,7 @@ import polars as pl
 from dpmpn.data.names import normal_names
 from dpmpn.data.sources.base import COLUMNS, ReadOptions, Source, looks_like
 from dpmpn.data.sources.columns import output_names
+from dpmpn.data.sources.excel import ExcelSource, is_workbook
 from dpmpn.data.sources.frames import frame_source
 from dpmpn.data.sources.json_lines import JsonLinesSource
 from dpmpn.data.sources.parquet import ParquetSource
@@ -42,6 +43,7 @@ _FORMATS = (
     Format("jsonl", JsonLinesSource, ("ndjson", "json")),
     Format("parquet", ParquetSource, is_table=True),
     Format("arrow", ParquetSource, ("feather",), is_table=True),
+    Format("xlsx", ExcelSource, ("xlsm",), is_table=True),
     Format("nt", partial(RdfSource, format="nt")),
     Format("nq", partial(RdfSource, format="nq")),
     Format("ttl", partial(RdfSource, format="ttl")),
@@ -84,7 +86,9 @@ def facts_of(given: Any, options: ReadOptions | None = None) -> pl.DataFrame:
         if numbers := source.numbers():
             where = pl.format(f"{{}}, {source.unit} {{}}", where, pl.Series(numbers))
         frames.append(
-            facts.with_columns(*(normal_names(facts[name]) for name in COLUMNS), where.alias(PLACE))
+            facts.select(*frames[0].columns[:-1]).with_columns(
+                *(normal_names(facts[name]) for name in COLUMNS), where.alias(PLACE)
+            )
         )
     return pl.concat(frames)
 
@@ -156,10 +160,12 @@ def _find_format(path: Path, options: ReadOptions) -> Format:
         if name not in FORMATS:
             raise DataError(f"unknown format '{options.format}'; give one of {', '.join(FORMATS)}")
         return FORMATS[name]
+    if is_workbook(path):  # an archive of many files
+        return FORMATS["xlsx"]
     with Unpacked(path) as stream:
         inner, beginning = stream.name, stream.beginning
     suffix = PurePath(inner).suffix.lower().removeprefix(".")
-    by_suffix, by_content = FORMATS.get(suffix), FORMATS[_name_by_content(beginning)]
+    by_suffix, by_content = FORMATS.get(suffix), FORMATS[_name_by_content(beginning, suffix)]
     # The suffix is believed, except where a table is named like text or the other way round.
     if by_suffix is not None and by_suffix.is_table and not by_content.is_table:
         raise DataError(f"{path}: is named like a {suffix} file and is none; give its --format")
@@ -169,9 +175,11 @@ def _find_format(path: Path, options: ReadOptions) -> Format:
     return found
 
 
-def _name_by_content(beginning: bytes) -> str:
+def _name_by_content(beginning: bytes, suffix: str) -> str:
     """What the first bytes say; text is taken for separated text where nothing else is plain."""
     known = looks_like(beginning)
+    if beginning.startswith(b"PK\x03\x04") and FORMATS.get(suffix) is FORMATS["xlsx"]:
+        return "xlsx"
     if known and known[0] in ("a Parquet file", "an Arrow file"):
         return "parquet" if "Parquet" in known[0] else "arrow"
     text = beginning.lstrip()

@@ -3,7 +3,7 @@
 An object is recognised by the name of its module: none of these packages is imported for that.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,10 @@ from dpmpn.data.sources.columns import (
     refuse_rows,
     texts_of_column,
     texts_of_values,
+    whole_rows,
 )
 from dpmpn.data.sources.rdf import Statements, StatementSource
+from dpmpn.data.sources.shape import SAMPLED, Rows, find_shape, rows_of
 from dpmpn.errors import DataError, shown
 
 _BATCH = 100_000  # rows
@@ -67,13 +69,25 @@ class FrameSource(RowSource):
         options: ReadOptions,
     ) -> None:
         super().__init__(name, options)
-        self._positions = find_columns(name, columns, True, options)
         self._height, self._column = height, column
 
+        def sample() -> Rows:
+            end = min(height, SAMPLED)
+            return rows_of([column(at, 0, end).column for at in range(len(columns))])
+
+        self._shape = find_shape(name, columns, True, options, sample)
+        self.account.notes += self._shape.notes
+
     def _batches(self) -> Iterator[pl.DataFrame]:
+        shape = self._shape
         for start in range(0, self._height, _BATCH):
-            end = min(start + _BATCH, self._height)
-            yield self._whole_rows([self._column(at, start, end) for at in self._positions], end - start)
+            self._rows = end = min(start + _BATCH, self._height)
+            columns = [self._column(at, start, end) for at in shape.all_positions]
+            optional = shape.all_names[len(shape.names) :]
+            numbers: Sequence[int] = range(start + 1, end + 1)
+            rows, numbers = whole_rows(columns, self.account, self._options, numbers, shape.names, optional)
+            facts, self._numbers = shape.facts(rows, numbers)
+            yield facts
 
     def position(self) -> tuple[int, int | None]:
         """Rows read, and how many there are."""

@@ -7,16 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePath
+from typing import NamedTuple
 
 from dpmpn.data.sources.base import ReadOptions, short
 from dpmpn.data.sources.columns import (
     asks_for_names,
-    find_columns,
     has_all_names,
     looks_like_names,
     output_names,
     positions_by_alias,
 )
+from dpmpn.data.sources.shape import Shape, find_shape
 from dpmpn.errors import DataError
 
 WHITESPACE = " "  # as a separator: any run of white space
@@ -35,6 +36,24 @@ _SAMPLE = 100  # lines
 # Shares of lines: the expected separator is kept above one, another needs the other.
 _USUAL, _CLEAR = 0.5, 0.95
 _FEW = 0.1  # of lines that share no name with any other
+_COLUMN_NAME = re.compile(r"[^\W\d][\w ./()#-]{0,39}")
+_SNAKE = re.compile(r"[a-z]+([_ ][a-z]+)*")
+_COMMON = (
+    "id name title label product item sku category region country city state brand company supplier customer vendor "
+    "manufacturer person employee department role author publisher year date price amount quantity status description "
+    "email phone address url language genre drug gene disease protein species compound pathway symbol code group class "
+    "owner location colour color size material tags parent"
+)
+
+
+class Table(NamedTuple):
+    """Which of the first rows of a table names its columns, and what is read of the others."""
+
+    header: int | None  # number of that row, from 0
+    n_columns: int
+    shape: Shape
+    called: tuple[str, ...] | None  # what the columns that are read are called
+    notes: tuple[str, ...]  # what was decided, and may be wrong
 
 
 @dataclass(frozen=True)
@@ -44,11 +63,10 @@ class Layout:
     separator: str
     quoted: bool
     n_columns: int
-    positions: tuple[int, ...]  # of head, relation, tail (and time), from 0
-    names: tuple[str, ...]
+    shape: Shape  # which columns are read
     header_line: int | None = None  # from 0
-    header: tuple[str, ...] | None = None  # what the columns of head, relation, tail (and time) are called
-    note: str = ""  # what may be wrong about it
+    header: tuple[str, ...] | None = None  # what the columns that are read are called
+    notes: tuple[str, ...] = ()  # what was decided, and may be wrong
 
     @property
     def separator_byte(self) -> bytes:
@@ -72,7 +90,22 @@ def find_layout(path: PurePath, name: str, beginning: Sequence[bytes], options: 
     candidates = [lines[0]] if not rows or rows[0] == lines[0] else [lines[0], rows[0]]
     # What would be the names of the columns.
     named = [(i, split_line(line.lstrip("#"), separator, quoted)) for i, line in candidates]
-    header, note = _find_header(path, named, sampled, options)
+    first = (rows or lines)[0][0]
+    table = find_table(path, "line", named, first, sampled, options, separated=True)
+    return Layout(separator, quoted, table.n_columns, table.shape, table.header, table.called, table.notes)
+
+
+def find_table(
+    path: PurePath,
+    unit: str,
+    named: list[tuple[int, list[str]]],  # rows that may name the columns, with their numbers from 0
+    first: int,  # number of the first row
+    sampled: list[list[str]],
+    options: ReadOptions,
+    separated: bool = False,
+) -> Table:
+    """What the first rows of a table say of it."""
+    header, note = _find_header(path, unit, named, sampled, options)
     if header is not None:
         names = dict(named)[header]
         n_columns = len(names)
@@ -80,13 +113,16 @@ def find_layout(path: PurePath, name: str, beginning: Sequence[bytes], options: 
         counts = Counter(map(len, sampled))
         n_columns = max(counts, key=lambda count: (counts[count], count == len(output_names(options)), count))
         names = next(row for row in sampled if len(row) == n_columns)
-    where = f"{path}, line {((rows or lines)[0][0] if header is None else header) + 1:,}"
-    positions = find_columns(where, names, header is not None, options, separated=True)
-    if header is None and options.header is None and _stands_out(sampled, positions):
-        first = _fields_shown(sampled[0][position] for position in positions)
-        note = f"the first line was read as a fact ({first}); give --header if it names the columns"
+    where = f"{path}, {unit} {(first if header is None else header) + 1:,}"
+    others = sampled if header is None else [row for row in sampled if row != names]
+    shape = find_shape(where, names, header is not None, options, lambda: others, separated)
+    positions = shape.all_positions
+    if header is None and options.header is None and (_stands_out(sampled, positions) or _is_alone(sampled)):
+        shown = _fields_shown(sampled[0][position] for position in positions)
+        note = f"the first {unit} was read as a fact ({shown}); give --header if it names the columns"
     called = None if header is None else tuple(names[position].strip() for position in positions)
-    return Layout(separator, quoted, n_columns, positions, output_names(options), header, called, note)
+    notes = tuple(filter(None, (note, *shape.notes)))
+    return Table(header, n_columns, shape, called, notes)
 
 
 def separator_said(line: str) -> str | None:
@@ -165,7 +201,11 @@ def _in_quotes(field: str) -> bool:
 
 
 def _find_header(
-    path: PurePath, named: list[tuple[int, list[str]]], sampled: list[list[str]], options: ReadOptions
+    path: PurePath,
+    unit: str,
+    named: list[tuple[int, list[str]]],
+    sampled: list[list[str]],
+    options: ReadOptions,
 ) -> tuple[int | None, str]:
     """Which of the first lines names the columns, and what to know about that choice."""
     if options.header is False:
@@ -177,15 +217,48 @@ def _find_header(
     for line, names in named:
         if positions_by_alias(names) or has_all_names(names, options):
             return line, ""
-    if options.header or asks_for_names(options):
+    if options.header or options.wide or asks_for_names(options):
         return named[-1][0], ""
     for line, names in named:
         # Such words may be names of entities, too: those of a header stand nowhere else.
         others = [row for row in sampled if len(row) == len(names) and row != names]
-        if looks_like_names(names) and len(others) >= len(sampled) / 2 and not _repeats(names, others):
+        looks_so = looks_like_names(names) or _names_unlike(names, others)
+        if looks_so and len(others) >= len(sampled) / 2 and not _repeats(names, others):
             read_as = f"names of columns ({_fields_shown(names)})"
-            return line, f"the first line was read as {read_as}; give --no-header if it is a fact"
+            return line, f"the first {unit} was read as {read_as}; give --no-header if it is a fact"
     return None, ""
+
+
+def _names_unlike(names: list[str], others: list[list[str]]) -> bool:
+    """Whether fields are words for columns that stand in no other row, unlike what stands below them.
+
+    They are common names of columns, or are written like names in programs where what is below is not.
+    """
+    fields = [field.strip() for field in names]
+    below = {field.strip() for row in others for field in row}
+    if not others or len(set(fields)) < len(fields) or not below.isdisjoint(fields):
+        return False
+    if not all(_COLUMN_NAME.fullmatch(field) for field in fields):
+        return False
+    words = {word for field in fields for word in re.split(r"[\s_.-]+", field.lower())}
+    if len(words.intersection(_COMMON.split())) * 2 >= len(fields):
+        return True
+    # A row of three may well be a fact, so that such writing says nothing there.
+    is_written_so = len(fields) > 3 and all(map(_SNAKE.fullmatch, fields))
+    return is_written_so and not any(_SNAKE.fullmatch(row[0].strip()) for row in others)
+
+
+def _is_alone(sampled: list[list[str]]) -> bool:
+    """Whether nothing of the first of two or three rows, all of them words for columns, stands in another one."""
+    first, others = sampled[0], sampled[1:]
+    below = {field.strip() for row in others for field in row}
+    words = [field.strip() for field in first]
+    return (
+        1 <= len(others) <= 2
+        and below.isdisjoint(words)
+        and all(map(_SNAKE.fullmatch, words))
+        and (not all(_SNAKE.fullmatch(field) for field in below))
+    )
 
 
 def _repeats(row: list[str], others: list[list[str]]) -> bool:

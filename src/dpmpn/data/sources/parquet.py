@@ -1,6 +1,6 @@
 """Facts in Parquet and Arrow files, read some rows at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -8,8 +8,9 @@ from typing import Any, cast
 import polars as pl
 
 from dpmpn.data.sources.base import FileSource, ReadOptions
-from dpmpn.data.sources.columns import find_columns, texts_of_column, whole_rows
+from dpmpn.data.sources.columns import texts_of_column, whole_rows
 from dpmpn.data.sources.probe import can_be_decoded
+from dpmpn.data.sources.shape import SAMPLED, Shape, find_shape, rows_of
 from dpmpn.data.sources.unpack import HARMLESS_SIZE, LARGEST_RATIO, check_file
 from dpmpn.errors import DataError
 
@@ -116,15 +117,33 @@ class ParquetSource(FileSource):
         with table_errors(self._path):
             table = open_table(self._path)
             names = table.collect_schema().names()
-            positions = find_columns(str(self._path), names, True, self._options)
-            chosen = list(dict.fromkeys(names[at] for at in positions))
-            table = table.select(chosen)
+        shape = self._shape(table, names)
+        with table_errors(self._path):
+            table = table.select(list(dict.fromkeys(names[at] for at in shape.all_positions)))
             self._n_rows = count_rows(self._path, table)
         for frame in self._slices(table, self._n_rows):
-            first, self._done = self._done + 1, self._done + frame.height
-            columns = [texts_of_column(frame[names[at]], str(self._path)) for at in positions]
-            facts, self._numbers = whole_rows(columns, self.account, self._options, first)
+            numbers: Sequence[int] = range(self._done + 1, self._done + frame.height + 1)
+            self._done += frame.height
+            columns = [texts_of_column(frame[names[at]], str(self._path)) for at in shape.all_positions]
+            optional = shape.all_names[len(shape.names) :]
+            rows, numbers = whole_rows(columns, self.account, self._options, numbers, shape.names, optional)
+            facts, self._numbers = shape.facts(rows, numbers)
             yield facts
+
+    def _shape(self, table: pl.LazyFrame, names: list[str]) -> Shape:
+        """Which columns are read; only a table that could be wide is looked into for that."""
+
+        def sample() -> Sequence[Sequence[str | None]]:
+            with table_errors(self._path):
+                n_rows = min(count_rows(self._path, table), SAMPLED)
+            frames = list(table_slices(self._path, table.head(n_rows), n_rows))
+            return rows_of(
+                [texts_of_column(frame[name], str(self._path)).column for name in names for frame in frames]
+            )
+
+        shape = find_shape(str(self._path), names, True, self._options, sample)
+        self.account.notes += shape.notes
+        return shape
 
     def position(self) -> tuple[int, int | None]:
         """Rows that were read, and how many there are once the file is open."""

@@ -58,8 +58,8 @@ class SeparatedSource(FileSource):
                     yield self._numbered(reader, reader.finish())
                 self.account.notes += reader.notes()
 
-    def _numbered(self, reader: "_Reader", facts: pl.DataFrame) -> pl.DataFrame:
-        self._numbers = reader.numbers
+    def _numbered(self, reader: "_Reader", rows: pl.DataFrame) -> pl.DataFrame:
+        facts, self._numbers = reader.layout.shape.facts(rows, reader.numbers)
         return facts
 
     def _after_separator_line(self, chunk: Chunk) -> tuple[Chunk, ReadOptions]:
@@ -107,7 +107,7 @@ class _Reader:
 
     def notes(self) -> list[str]:
         """What to know of the facts that were read."""
-        notes = [self.layout.note] if self.layout.note else []
+        notes = list(self.layout.notes)
         if self.n_stripped:
             notes.append(f"{counted(self.n_stripped, 'name')} had white space around, which was left out")
         if self.n_unmarked:
@@ -162,8 +162,8 @@ class _Reader:
             return frame
         again = frame.select(
             pl.all_horizontal(
-                pl.col(name) == field
-                for name, field in zip(self.layout.names, self.layout.header, strict=True)
+                pl.col(name).eq_missing(pl.lit(field or None))
+                for name, field in zip(self.layout.shape.all_names, self.layout.header, strict=True)
             )
         ).to_series()
         if not again.any():
@@ -183,16 +183,16 @@ class _Reader:
                 continue
             problem = fields if isinstance(fields, Problem) else check_fields(line, fields, self.layout)
             if problem is None:
-                given = [fields[position] for position in self.layout.positions]
+                given = [fields[position] for position in self.layout.shape.all_positions]
                 row = [name.strip(AROUND) for name in given]
                 self.n_stripped += sum(map(str.__ne__, given, row))
-                rows.append(row)
+                rows.append([name or None for name in row])
                 numbers.append(number)
             elif line.startswith(b"#") and problem.reason == "wrong number of columns":
                 self.account.skip("comment", example=f"{self.bad.path}, line {number:,}: '{short(line)}'")
             else:
                 self.bad.add(number, problem)
-        facts = pl.DataFrame(rows, dict.fromkeys(self.layout.names, pl.String), orient="row")
+        facts = pl.DataFrame(rows, dict.fromkeys(self.layout.shape.all_names, pl.String), orient="row")
         return self._without_marks(facts, numbers)
 
     def _literal_records(self, chunk: Chunk) -> Iterator[tuple[int, bytes, list[str]]]:
@@ -339,13 +339,14 @@ def _parse(
 
 def select_stripped(frame: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int] | None:
     """The columns asked for without white space around names, and how many had some; None where one is empty."""
-    chosen = zip(layout.positions, layout.names, strict=True)
+    shape = layout.shape
+    chosen = zip(shape.all_positions, shape.all_names, strict=True)
     frame = frame.select(pl.col(str(position)).alias(name) for position, name in chosen)
-    if any(column.null_count() for column in frame):
+    if any(frame[name].null_count() for name in shape.names):
         return None
     stripped = frame.select(pl.all().str.strip_chars(AROUND))
     lengths = stripped.select(pl.all().str.len_bytes())
-    if any((column == 0).any() for column in lengths):
+    if any((lengths[name] == 0).any() for name in shape.names):
         return None
     # One sum shows that nothing was stripped, as nearly always.
     if frame.select(pl.all().str.len_bytes().sum()).row(0) == lengths.sum().row(0):
@@ -360,7 +361,7 @@ def check_fields(line: bytes, fields: list[str], layout: Layout) -> Problem | No
     if len(fields) != layout.n_columns:
         text = f"{counted(len(fields), 'column')} instead of {layout.n_columns} in '{short(line)}'"
         return Problem("wrong number of columns", text, _write_columns(layout))
-    for name, position in zip(layout.names, layout.positions, strict=True):
+    for name, position in zip(layout.shape.names, layout.shape.positions, strict=True):
         if not fields[position].strip(AROUND):
             advice = f"give it a {'time' if name == 'time' else 'name'} or delete the line"
             return Problem(f"empty {name}", f"empty {name} in '{short(line)}'", advice)
@@ -371,4 +372,4 @@ def _write_columns(layout: Layout) -> str:
     spelled = {"\t": "tabs", ",": "commas", ";": "semicolons", " ": "spaces"}.get(layout.separator)
     if layout.n_columns == 3:
         return f"write head, relation and tail separated by {spelled or repr(layout.separator)}"
-    return "write as many columns as on the other lines"
+    return "write the same number of columns as on the other lines"

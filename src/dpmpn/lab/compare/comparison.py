@@ -28,7 +28,7 @@ from dpmpn.train.validation import sampled_queries
 
 MODELS = "models"
 _FORMAT, _VERSION = "dpmpn-compare-model", 1
-_REMOVE = "remove that file to train the model anew, or choose another --out"
+_REMOVE = "remove that file to train the model again, or choose another --out"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dpmpn.lab.figures import table
 from dpmpn.lab.reproduce.exhibit import row_of
 from dpmpn.lab.reproduce.nell995 import TaskExhibit, facts_counted, task_run, tasks_note
 from dpmpn.lab.reproduce.workshop import Request, Result, Workshop, training_record
-from dpmpn.wording import counted, percentage, probability_shown
+from dpmpn.wording import counted, percentage, score_shown
 
 if TYPE_CHECKING:
     from dpmpn.data.graph import KnowledgeGraph
@@ -83,14 +83,14 @@ class Subgraphs(TaskExhibit):
     )
     n_questions = 1
     fields = (
-        *("task", "seed", "head", "relation", "tail", "probability", "rank", "first_answer", "drawn_answer"),
+        *("task", "seed", "head", "relation", "tail", "score", "rank", "first_answer", "drawn_answer"),
         *("full_nodes", "full_edges", "pruned_nodes", "pruned_edges"),
         *("paper_edges", "paper_edges_in_full", "paper_edges_in_pruned"),
     )
 
     def work(self, request: Request, task: str, seed: int, workshop: Workshop) -> Result:
         """Ask the question, draw both subgraphs and compare their edges with the paper's."""
-        from dpmpn.ask.reasoner import Reasoner
+        from dpmpn.reasoner.reasoner import Reasoner
 
         run, dataset = task_run(workshop, request, task, seed)
         paper = paper_subgraph(task)
@@ -108,7 +108,7 @@ class Subgraphs(TaskExhibit):
             "task": task,
             "seed": seed,
             "query": [head, relation, tail],
-            "probability": explanation.answer.probability if reached else 0.0,
+            "score": explanation.answer.score if reached else 0.0,
             "rank": explanation.answer.rank if reached else None,
             "first_answer": asked.graph.entities.name(int(asked.reached.entities[0])),
             "drawn_answer": explanation.answer.answer,
@@ -130,7 +130,7 @@ class Subgraphs(TaskExhibit):
     def text(self, request: Request, results: Sequence[Result]) -> list[str]:
         """The table, and each question with its picture."""
         columns = [
-            *("task", "seed", "answer's place", "probability", "nodes (full)", "edges (full)"),
+            *("task", "seed", "answer's place", "score", "nodes (full)", "edges (full)"),
             *("nodes (pruned)", "edges (pruned)", "paper's edges", "of them in full", "in pruned"),
         ]
         lines = [_question_cells(result) for result in results]
@@ -186,7 +186,7 @@ def _question_cells(result: Result) -> list[str]:
         _name(result["task"]),
         str(result["seed"]),
         "not reached" if result["rank"] is None else f"{result['rank']:,}",
-        probability_shown(result["probability"]),
+        score_shown(result["score"]),
         *(f"{sizes[name][what]:,}" for name in ("full", "pruned") for what in ("nodes", "edges")),
         *map(str, compared),
     ]
@@ -233,7 +233,7 @@ def _picture(result: Result) -> str:
 def _answer_note(result: Result) -> str:
     if result["rank"] is None:
         return f"no attention reached the answer, so the picture is of the first one, `{result['drawn_answer']}`."
-    place = f"number {result['rank']:,}, probability {probability_shown(result['probability'])}"
+    place = f"number {result['rank']:,}, score {score_shown(result['score'])}"
     return f"{place}." if result["rank"] == 1 else f"{place}; the first is `{result['first_answer']}`."
 
 

@@ -222,7 +222,7 @@ class Workshop:
         if max_queries is not None and result.position > max_queries:
             raise RunError(
                 f"{run.path} was trained on {result.position:,} queries, more than the {max_queries:,} asked for; "
-                "remove that folder to train it anew"
+                "remove that folder to train it again"
             )
         return run
 
@@ -305,7 +305,7 @@ def lent_run(path: Path, dataset: Dataset, config: Config) -> "RunFolder":
         raise RunError(f"{path} has no weights yet; train it first, or leave out --runs")
     difference = _other_data(run.dataset(), dataset) or _other_setting(run.config, config)
     if difference:
-        raise RunError(f"{path} was trained with {difference}; leave out --runs to train anew")
+        raise RunError(f"{path} was trained with {difference}; leave out --runs to train again")
     return run
 
 

@@ -91,7 +91,7 @@ class PaperSettings(ModelSettings):
         whom = f"of {facts.n_entities:,} entities, {attended} can get messages in a step"
         yield "max_attending_to_per_step", 200, whom
         if small:
-            yield "batch_size", 32, "small batches make more updates of few triples"
+            yield "batch_size", 32, "small batches make more updates from few triples"
         elif facts.degree > 30:  # FB15K-237 37, FB15K 65: the paper takes batches of 80 there
             yield "batch_size", 80, "the graph is dense, as FB15K-237 is"
         else:

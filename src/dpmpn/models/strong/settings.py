@@ -76,23 +76,27 @@ class StrongSettings(ModelSettings):
         n2 = 200 if sparse else 4000
         sampled = "some are drawn at each step" if facts.max_degree > n2 else "none is left out"
         yield "model", "strong", "it is more accurate than the paper's: docs/stronger.md"
-        yield "n_dims", 32, "states follow from relations alone, and need few dimensions"
+        yield "n_dims", 32, "states depend on relations alone and need few dimensions"
         yield "n_steps_in_agnn", (8 if sparse else 5) - (2 if small else 0), far
         yield _relation_vectors(facts.n_relations)
-        cheap = "a node costs little where messages are made once for each relation"
+        cheap = "a node costs little, because messages are computed once for each relation"
         yield "max_attending_from_per_step", 100, cheap
         yield "max_sampling_per_node", n2, f"{facts.busiest}, so {sampled}"
         if not sparse:
-            why = f"{facts.busiest}, and some of each relation tell what it is"
+            why = f"{facts.busiest}, and some edges of each relation show what a node is"
             yield "max_sampling_per_relation", 200, why
-        yield "max_attending_to_per_step", 400, "of all nodes that are led to, few are worth a state"
+        yield "max_attending_to_per_step", 400, "of all nodes that edges lead to, few are worth a state"
         if sparse:
             yield "ask_attending_from_per_step", 200, "asking costs less than training, and looks further"
-            yield "ask_attending_to_per_step", 1000, "where answers are far, many may be on the way"
+            yield (
+                "ask_attending_to_per_step",
+                1000,
+                "where answers are far away, many nodes may be on the way",
+            )
         yield "batch_size", 32, "small batches make more updates"
         yield "learning_rate", 0.005, "higher than the paper's, as it falls"
         yield "schedule", "linear", "a high learning rate has to fall"
-        yield "weight_average", 0.998, "the average over some 500 steps is better than any one of them"
+        yield "weight_average", 0.998, "the average over about 500 steps is better than any single one"
         yield _joint_targets(facts)
 
 

@@ -175,7 +175,7 @@ export function makePlayer(root, data, { view: firstView = "pruned", t: firstT =
 
   function tellNode(view, place) {
     const { label, name, attention } = view.nodes[place];
-    const role = place === view.head ? "what the question starts from" : place === view.answer ? "the answer" : "";
+    const role = place === view.head ? "where the question starts" : place === view.answer ? "the answer" : "";
     const more = [name === label || label.endsWith(`(${name})`) ? "" : name, role, "attention at each time:"].filter(Boolean).join("; ");
     tell(label, [more], attention, 0);
   }

@@ -4,7 +4,7 @@ const EMPTY = { head: "", relation: "", inverse: false, answer: "", whyNot: "", 
 export const viewOf = (changes) => ({ ...EMPTY, ...changes });
 
 export function readView(search = location.search) {
-  const given = new URLSearchParams(search), text = (key) => given.get(key) ?? "", is = (key) => given.get(key) === "1";
+  const given = new URLSearchParams(search), text = (key) => given.get(key) ?? "", is = (key) => /^(1|true)$/i.test(text(key));
   const step = /^\d{1,3}$/.test(text("step")) ? +text("step") : null;
   return viewOf({
     head: text("head"), relation: text("relation"), inverse: is("inverse"), answer: text("answer"),

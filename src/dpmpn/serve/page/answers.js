@@ -1,6 +1,6 @@
 // The ranked answers: how probable each is, and whether the graph or a held-out fact states it.
 import { entityCombobox } from "./form.js";
-import { button, byId, clean, count, made, named, probability, questionParts } from "./words.js";
+import { button, byId, clean, count, made, named, part, questionParts } from "./words.js";
 
 const MOST = 1000; // answers that the server gives
 const SPLITS = { valid: "validation", test: "test" };
@@ -10,12 +10,12 @@ export function showAnswers({ question, answers, notes, milliseconds }, { isNew,
   const { head_label, relation_label, inverse } = question;
   const asked = questionParts(head_label, relation_label, inverse);
   const title = made("h2", { id: "answers-title", tabindex: "-1" }, ...asked);
-  const rows = answers.map((answer) => made("li", {}, row(answer, answers[0], onAnswer)));
+  const rows = answers.map((answer) => made("li", {}, row(answer, onAnswer)));
   const list = made("ol", { class: "answers" }, ...rows);
   const expected = notes.map((note) => made("p", { class: "small" }, `Note: ${clean(note)}.`));
   const parts = [title, ...expected, newSwitch(isNew, onNew)];
   if (answers.length) parts.push(list);
-  else parts.push(made("p", {}, isNew ? "There are no answers that are not known already." : "Nothing can be reached from here."));
+  else parts.push(made("p", {}, isNew ? "No new answer that fits was reached." : "No answer that fits was reached."));
   if (answers.length >= top && top < MOST) parts.push(button(onMore, "Show more answers"));
   const took = Math.max(1, Math.round(milliseconds));
   parts.push(made("p", { class: "small" }, `Answered in ${took} ms.`), whyNotForm(onWhyNot));
@@ -29,29 +29,43 @@ export function markAnswer(name) {
   }
 }
 
-function row(answer, first, onAnswer) {
+function row(answer, onAnswer) {
   const bar = made("i");
-  bar.style.width = `${(100 * answer.probability) / Math.max(first.probability, 1e-9)}%`;
+  const { known, probability, score } = answer;
+  bar.style.width = known ? "0" : `${100 * (probability ?? score)}%`;
   const element = button(
     () => onAnswer(answer.name),
     made("span", { class: "rank" }, `${answer.rank}`),
     made("span", { class: "label" }, named(answer.label)),
-    made("b", {}, probability(answer.probability)),
+    made("b", {}, worth(answer)),
     made("span", { class: "bar", "aria-hidden": "true" }, bar),
   );
   element.dataset.name = answer.name;
   element.title = answer.name === answer.label ? clean(answer.label) : `${clean(answer.label)} (${clean(answer.name)})`;
-  const told = marks(answer);
+  const told = [...measured(answer), ...marks(answer)];
   if (told.length) element.append(made("span", { class: "marks" }, ...told));
   return element;
+}
+
+// What stands beside an answer: how probable it is or, where that is unknown, what the model gives it.
+function worth({ known, probability, score }) {
+  if (known) return "known";
+  return probability === null ? `score ${score >= 0.0005 ? score.toFixed(3) : "<0.001"}` : part(probability);
+}
+
+function measured({ probability, probability_low: low, probability_high: high, probability_if_missing: given, cases }) {
+  if (probability === null) return [];
+  const texts = [`${part(low)} to ${part(high)}, ${count(cases, "case")}`];
+  if (given - probability > 0.05) texts.push(`${part(given)} if an answer is missing`);
+  return texts.map((text) => made("span", { class: "mark" }, text));
 }
 
 function marks({ known, held_out, through_unseen }) {
   const told = [];
   if (known) told.push(made("span", { class: "mark known" }, "known: in the graph"));
-  if (held_out) told.push(made("span", { class: "mark held-out" }, `right: a held-out ${SPLITS[held_out]} fact`));
+  if (held_out) told.push(made("span", { class: "mark held-out" }, `correct: held-out ${SPLITS[held_out]} fact`));
   if (through_unseen > 0.005) {
-    told.push(made("span", { class: "mark" }, `${probability(through_unseen)} through entities not trained on`));
+    told.push(made("span", { class: "mark" }, `${part(through_unseen)} through entities not trained on`));
   }
   return told;
 }
@@ -91,5 +105,5 @@ function whyNotForm(onWhyNot) {
 
 export const toldAnswers = ({ answers }) =>
   answers.length
-    ? `${count(answers.length, "answer")}. First: ${clean(answers[0].label)}, ${probability(answers[0].probability)}.`
+    ? `${count(answers.length, "answer")}. First: ${clean(answers[0].label)}, ${worth(answers[0])}.`
     : "No answers.";

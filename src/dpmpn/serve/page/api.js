@@ -60,7 +60,7 @@ async function problemOf(response) {
     const { error } = await response.json();
     return new Problem(error.code, error.message, error.near);
   } catch {
-    return new Problem("internal", `The server answered with status ${response.status} and no words.`);
+    return new Problem("internal", `The server answered with status ${response.status} and no message.`);
   }
 }
 
@@ -84,7 +84,7 @@ function askForToken() {
       dialog.close();
       how(...given);
     };
-    byId("token-problem").textContent = sessionStorage.getItem(TOKEN) ? "That is not the token of this server." : "";
+    byId("token-problem").textContent = sessionStorage.getItem(TOKEN) ? "This is not the token of this server." : "";
     byId("token-form").addEventListener("submit", (event) => {
       event.preventDefault();
       // What no header can hold is no token.
@@ -92,7 +92,7 @@ function askForToken() {
       text.value = "";
       end(resolve);
     }, { signal });
-    const cancel = () => end(reject, new Problem("unauthorised", "This server answers only with its token."));
+    const cancel = () => end(reject, new Problem("unauthorised", "This server only answers requests that carry its token."));
     byId("token-cancel").addEventListener("click", cancel, { signal });
     dialog.addEventListener("cancel", cancel, { signal });
     dialog.showModal();

@@ -12,7 +12,7 @@ export function entityParts(entity, onEntity) {
   if (name !== label) parts.push(made("p", { class: "small" }, "Identifier: ", named(name)));
   if (types.length) parts.push(made("p", { class: "small" }, types.join(", ")));
   if (description) parts.push(made("p", {}, named(description)));
-  const facts = total ? `${count(total, "fact")} in the graph:` : "The graph has no facts about it.";
+  const facts = total ? `${count(total, "fact")} in the graph:` : "The graph has no facts about this entity.";
   parts.push(made("p", { class: "small" }, facts));
   if (total) parts.push(factList(entity, onEntity));
   return parts;
@@ -26,7 +26,7 @@ function factList(entity, onEntity) {
   function add(facts) {
     for (const fact of facts) list.append(made("li", {}, ...linked(fact, entity.name, onEntity)));
     shown += facts.length;
-    more.textContent = `Show more (${count(entity.total - shown, "other fact")})`;
+    more.textContent = `Show ${count(entity.total - shown, "more fact")}`;
     more.hidden = shown >= entity.total || !facts.length;
   }
 

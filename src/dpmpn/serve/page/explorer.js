@@ -5,9 +5,10 @@ import { markAnswer, showAnswers, toldAnswers } from "./answers.js";
 import { entityParts, lookUp } from "./entity.js";
 import { forgetExplanation, showExplanation } from "./explanation.js";
 import { makeForm, relationsFor } from "./form.js";
-import { modelCard, showModel } from "./model.js";
+import { forgetModel, modelCard, showModel } from "./model.js";
 import { clearProblems, fieldProblem, sentenceOf, showProblem } from "./notices.js";
 import { announce, button, byId, clean, made, named, questionParts, questionText } from "./words.js";
+import { watchTuning } from "./tuning.js";
 import { hideWhyNot, showWhyNot } from "./whynot.js";
 
 const TOP = 10;
@@ -74,10 +75,10 @@ async function fillStart(signal) {
   const questions = examples.map(({ head_label, relation_label, ...question }) =>
     chip(viewOf(question), ...questionParts(head_label, relation_label, question.inverse)));
   const isKept = dataset.test + dataset.valid > 0;
-  const words = isKept ? "Questions with an answer that was kept from the model" : "Questions to begin with";
+  const words = isKept ? "Questions whose answers were hidden from the model" : "Questions to begin with";
   if (questions.length) room.append(made("h3", {}, words), made("ul", { class: "chips" }, ...questions));
   room.append(
-    made("h3", {}, "Or begin with one of the best connected"),
+    made("h3", {}, "Or start with one of the best-connected entities"),
     made("ul", { class: "chips" }, ...entities.map(({ name, label }) => chip(viewOf({ head: name }), named(label)))),
   );
 }
@@ -96,17 +97,17 @@ async function showAbout(signal) {
   const offers = (used) => relations.filter((offer) => offer.used === used).slice(0, OFFERED).map(({ name, label, inverse }) =>
     chip(viewOf({ head: entity.name, relation: name, inverse }), ...questionParts(entity.label, label, inverse)));
   const own = offers("head"), like = offers("like"), others = own.length + like.length ? [] : offers("other");
-  const groups = [["The graph knows some answers to", own], ["It knows none, but others like it have some", like], ["Ask", others]];
+  const groups = [["The graph has answers to these", own], ["It has none to these, but similar entities have one", like], ["Ask", others]];
   byId("about").replaceChildren(
     made("h2", { id: "about-title", tabindex: "-1" }, named(entity.label)),
     ...groups.filter(([, chips]) => chips.length).flatMap(([words, chips]) =>
       [made("h3", {}, words), made("ul", { class: "chips" }, ...chips)]),
-    made("p", { class: "small" }, `These questions fit best; all ${relations.length} are in the field above.`),
+    made("p", { class: "small" }, `These are the most likely questions; the field above lists all ${relations.length}.`),
     made("h3", {}, "What the graph says"),
     ...entityParts(entity, (other) => go(viewOf({ head: other.name }))),
   );
   reveal("about", clean(entity.label));
-  announce(`${clean(entity.label)}. ${own.length + like.length + others.length} questions fit best.`);
+  announce(`${clean(entity.label)}. ${own.length + like.length + others.length} likely questions.`);
 }
 
 // ---- A question: its answers, then why
@@ -179,7 +180,7 @@ async function showWhy(answer, signal) {
   const room = byId("explanation");
   if (!answer) return forgetExplanation();
   const waiting = setTimeout(() => {
-    if (!room.childElementCount) room.append(made("p", { class: "small" }, "Drawing how it came to this answer…"));
+    if (!room.childElementCount) room.append(made("p", { class: "small" }, "Drawing how the model reached this answer…"));
   }, SLOW);
   try {
     await waitingIn("explanation", () => showExplanation(view, answer, signal, hears));
@@ -247,7 +248,7 @@ function hideOthers() {
 }
 
 const unknown = (nothing, name, near) =>
-  `${nothing} is called “${clean(name)}”. ${near.length ? "Did you mean:" : "Type a part of the name, and choose from the list."}`;
+  `${nothing} is called “${clean(name)}”. ${near.length ? "Did you mean:" : "Type part of the name and choose from the list."}`;
 
 // The head is looked up first; the end of a long message may be cut off.
 const isOfRelation = ({ code, message }) => code === "unknown_relation" || (code === "ambiguous_name"
@@ -285,5 +286,13 @@ byId("home").addEventListener("click", (event) => {
 async function begin() {
   await show(readView());
   hasBegun = true;
+  watchTuning({ onChange: changeModel, onAgain: () => show(view) }).catch(() => {}); // a server that is gone is told elsewhere
+}
+
+// What is shown stays until it is asked again; whatever is asked from now on, the new model answers.
+function changeModel() {
+  asked = null;
+  forgetModel();
+  showModel().catch(() => {});
 }
 begin();

@@ -6,7 +6,7 @@ import { byId, clean, count, made, named, questionParts, questionText } from "./
 
 const MOST_FOUND = 12;
 const MOST_OFFERED = 200; // relations in the list at a time; typing narrows them
-const TITLES = { head: "It has facts for these", like: "Others like it have facts for these", other: "All others" };
+const TITLES = { head: "Has facts already", like: "Similar entities have facts", other: "All others" };
 
 const fold = (text) => text.toLowerCase().replaceAll("_", " ").trim();
 
@@ -120,7 +120,7 @@ export function makeForm({ onHead, onAsk }) {
     event.preventDefault();
     clearProblems();
     if (!head.value.trim()) {
-      fieldProblem("head", "Type a name first: of whom or what is the question?");
+      fieldProblem("head", "Type a name first: whom or what is the question about?");
       return head.focus();
     }
     if (!relation.value.trim()) return onHead(headName());

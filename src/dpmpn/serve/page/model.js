@@ -6,13 +6,19 @@ const METRICS = { mrr: "MRR", hits_at_1: "Hits@1", hits_at_3: "Hits@3", hits_at_
 
 let card = null; // or the promise of it
 
-// Asked for once: it does not change while a server runs.
+// Asked for once for each model.
 export function modelCard() {
   card ??= get("/api/v1/model", {}).catch((error) => {
     card = null;
     throw error;
   });
   return card;
+}
+
+// Another model answers: what was said of the last one is forgotten.
+export function forgetModel() {
+  card = null;
+  byId("served").replaceChildren();
 }
 
 export async function showModel() {

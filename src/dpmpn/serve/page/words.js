@@ -41,8 +41,8 @@ export const factParts = ({ head, relation, tail }) =>
 export const count = (n, one, many = `${one}s`) => (n === 1 ? `1 ${one}` : `${n.toLocaleString("en")} ${many}`);
 
 // Unlike shares, probabilities differ where they are small.
-export function probability(part) {
-  if (part >= 0.995 && part < 0.9995) return ">99%";
+export function part(part) {
+  if (part >= 0.995 && part < 1) return ">99%";
   if (part >= 0.0995) return `${Math.round(100 * part)}%`;
   if (part >= 0.00095) return `${(100 * part).toFixed(1)}%`;
   return part > 0 ? "<0.1%" : "0%";

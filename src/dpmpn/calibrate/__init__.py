@@ -1,0 +1,1 @@
+"""What a score is worth as a probability: learnt from facts that were held out, relation by relation."""
