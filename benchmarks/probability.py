@@ -8,10 +8,11 @@ What scores are worth was learnt from validation facts; here everything is judge
   are known to have one (3,000 of them, where there are more);
 - first answers of all questions that missing facts are looked for with, by `probability`; of those without a test fact
   a sample stands for all;
-- the list of missing facts (`dpmpn complete`): its first 100, 300 and 1,000.
+- the list of missing facts (`dpmpn complete --held-out`): its first 100, 300 and 1,000.
 
-Validation facts count as known. So it is the test facts that are missing then, and not the validation and test facts
-together; `more` says so to the calibration. The score, taken for a probability, stands beside it.
+Answers that validation facts state are left out everywhere, as they taught the probabilities. What is left to find are
+the test facts, and not the validation and test facts together; `more` says so to the calibration. The score, taken for
+a probability, stands beside it.
 """
 
 import argparse
@@ -65,7 +66,8 @@ def judged(run_dir: Path, options: argparse.Namespace) -> dict[str, Any]:
     assert calibration is not None, f"{run_dir}: too few validation facts"
     seconds = time.perf_counter() - began
     dataset = reasoner.dataset
-    calibration = replace(calibration, more=len(dataset.test) / len(dataset.valid))
+    more = tuple(more - 1 for more in calibration.more)  # test facts for each validation fact
+    calibration = replace(calibration, more=more)
     cases = test_cases(reasoner)
     first = of_questions(cases, calibration, only_lacking=True)
     every = of_questions(cases, calibration, only_lacking=False)
@@ -110,7 +112,7 @@ def plain(pair: Pair) -> dict[str, float]:
 
 
 def test_cases(reasoner: Reasoner) -> Cases:
-    """Answers to questions, of which test facts are the right ones, and validation facts known."""
+    """Answers to questions, of which test facts are the right ones; those that validation facts state are left out."""
     dataset = reasoner.dataset
     swapped = reasoner._asked_on(replace(dataset, valid=dataset.test, test=dataset.valid), None, None)
     return measure.Drawn.of(swapped.dataset, QUESTIONS, few=5).asked_of(swapped)
@@ -130,12 +132,11 @@ def of_questions(cases: Cases, calibration: Calibration, only_lacking: bool) -> 
 
 
 def of_list(reasoner: Reasoner, calibration: Calibration, most: int) -> dict[int, Pair]:
-    """The most probable missing facts, when validation facts are known."""
-    dataset = reasoner.dataset
-    known = replace(dataset, train=np.concatenate([dataset.train, dataset.valid]), valid=dataset.valid[:0])
-    asked = reasoner._asked_on(known, None, None)
+    """The most probable missing facts; validation facts, which taught the probabilities, are left out."""
+    asked = reasoner._asked_on(reasoner.dataset, None, None)
     asked.__dict__["calibration"] = calibration
-    facts = complete(asked, top=LISTS[-1], held_out=True, max_questions=most)
+    facts = complete(asked, top=3 * LISTS[-1], held_out=True, max_questions=most)
+    facts = facts.filter(pl.col("held_out").ne_missing("valid"))
     right = (facts["held_out"] == "test").fill_null(False).to_numpy().astype(np.float64)
     columns = [facts[name].cast(pl.Float64).to_numpy() for name in ("score", "probability")]
     found = {}

@@ -74,7 +74,7 @@ def test_a_higher_score_is_never_less_probable(calibration: Calibration) -> None
 
 def test_where_more_is_missing_more_is_right(calibration: Calibration) -> None:
     evidence = made(50, seed=3).evidence
-    twice = replace(calibration, more=2.0).estimates(evidence).probability
+    twice = replace(calibration, more=(2.0,) * N_RELATIONS).estimates(evidence).probability
     once = calibration.estimates(evidence).probability
     np.testing.assert_allclose(twice / (1 - twice), 2 * once / (1 - once), rtol=1e-6)
 

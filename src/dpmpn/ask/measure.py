@@ -18,6 +18,7 @@ from dpmpn.ask.core import HELD_OUT
 from dpmpn.ask.new_answers import NewAnswers
 from dpmpn.ask.questions import Asking, Questions
 from dpmpn.calibrate.calibration import LEAST, Calibration, Cases, Evidence, calibrate
+from dpmpn.calibrate.shrunken_share import shrunken_share
 from dpmpn.data.changed_graph import with_hidden
 from dpmpn.data.dataset import Dataset
 from dpmpn.errors import RunError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from dpmpn.reasoner.asked_model import AskedModel
 
 FILE = "calibration.json"
-FORMAT, VERSION = "dpmpn-calibration", 3
+FORMAT, VERSION = "dpmpn-calibration", 4
 SAMPLE = 3000  # questions asked that lack an answer, and about twice as many others
 HIDDEN_SAMPLE = 300  # the same of hidden facts, which are measured anew for each graph: in seconds
 ONE_RELATION = 100  # the same of a single relation
@@ -55,7 +56,7 @@ def measured(
         if len(asked.dataset.train) * HIDDEN_SHARE < LEAST / 2:
             return None
         asked = asked.on(with_hidden(asked.dataset, HIDDEN_SHARE))
-    sample, few = sample or (HIDDEN_SAMPLE if hides else SAMPLE), 0 if hides else _FEW
+    sample, few = sample or (HIDDEN_SAMPLE if hides else SAMPLE), 1 if hides else _FEW
     drawn = None if relation is None else Drawn.of(asked.dataset, ONE_RELATION, few, relation)
     if drawn is None or drawn.lacks.sum() < LEAST:
         drawn = Drawn.of(asked.dataset, sample, few)
@@ -65,10 +66,19 @@ def measured(
         cases = drawn.asked_of(asked, progress)
     finally:
         asked.engine.close()
-    n_valid, n_test = len(asked.dataset.valid), len(asked.dataset.test)
-    found = calibrate(cases, asked.graph.n_relations, drawn.population, (n_valid + n_test) / n_valid)
+    share = share_asked_for(asked.dataset)
+    found = calibrate(cases, asked.graph.n_relations, drawn.population, 1 / share)
     # As it would be read from a file, so that the same answer has the same probability then.
     return found and Calibration.from_dict(json.loads(json.dumps(found.to_dict())))
+
+
+def share_asked_for(dataset: Dataset) -> np.ndarray:
+    """By relation: of the facts that are held out, the share that validation facts are."""
+    n_relations = dataset.graph.n_relations
+    valid, test = (
+        np.bincount(dataset.queries(split)[:, 1], minlength=n_relations) for split in ("valid", "test")
+    )
+    return shrunken_share(valid, valid + test)
 
 
 def hides_facts(asked: "AskedModel") -> bool:
@@ -82,20 +92,18 @@ class Drawn:
     def __init__(self, questions: np.ndarray, lacks: np.ndarray, weight: np.ndarray, population: int) -> None:
         self.questions = questions  # n x 2: head, relation
         self.lacks = lacks  # bool: whether a validation fact answers it
-        self.weight = (
-            weight  # how many questions for missing facts it stands for; 0 for one that is not asked then
-        )
+        # How many questions for missing facts it stands for; 0 for one that is not asked then.
+        self.weight = weight
         self.population = population  # of questions for missing facts
 
     @classmethod
     def of(cls, dataset: Dataset, sample: int, few: int, relation: int | None = None) -> "Drawn":
         """Draw up to so many questions with validation facts, and for each two without, and a few, of the same sort.
 
-        A sort is a relation with or without a stated answer. Questions that test facts answer are neither, so they are
-        left out.
+        A sort is a relation with or without a stated answer.
         """
         rng = np.random.default_rng(0)
-        lacking, unclear = (_unstated_pairs(dataset, split) for split in ("valid", "test"))
+        lacking = _unstated_pairs(dataset, "valid")
         both_ways = dataset.both_directions
         only = None
         if relation is not None:
@@ -105,24 +113,26 @@ class Drawn:
                 only, both_ways = [int(dataset.graph.inverse[relation])], True
         drawn = lacking[np.sort(rng.choice(len(lacking), min(len(lacking), sample), replace=False))]
         has_answer = dataset.graph.have(*drawn.T)
-        weight, pieces = np.zeros(len(drawn)), [(drawn, np.ones(len(drawn), bool))]
-        weights, population = [weight], 0
+        is_listed, n_lacking = np.zeros(len(drawn), bool), 0
+        pieces, weights, population = [(drawn, np.ones(len(drawn), bool))], [np.zeros(len(drawn))], 0
         every = Questions(dataset, Asking(both_directions=both_ways), only, known=("train",))
         for asked, heads, stated in every.each_relation():
             if relation not in (None, asked):
                 continue
             population += len(heads)
-            of_relation = drawn[:, 1] == asked
-            listed, all_lacking = np.isin(drawn[:, 0], heads), lacking[lacking[:, 1] == asked, 0]
-            neither = np.isin(heads, all_lacking) | np.isin(heads, unclear[unclear[:, 1] == asked, 0])
+            of_relation, all_lacking = drawn[:, 1] == asked, lacking[lacking[:, 1] == asked, 0]
+            lacks_one = np.isin(heads, all_lacking)
+            is_listed |= of_relation & np.isin(drawn[:, 0], heads)
+            n_lacking += int(lacks_one.sum())
             for has in (False, True):
-                own = np.flatnonzero(of_relation & listed & (has_answer == has))
-                # Those that were drawn stand for those like them that were not.
-                weight[own] = np.isin(heads[stated == has], all_lacking).sum() / max(len(own), 1)
-                others = heads[(stated == has) & ~neither]
-                taken = rng.choice(others, min(len(others), _OTHERS * len(own) + few), replace=False)
+                own = is_listed & of_relation & (has_answer == has)
+                others = heads[(stated == has) & ~lacks_one]
+                taken = rng.choice(others, min(len(others), _OTHERS * int(own.sum()) + few), replace=False)
                 pieces.append((np.stack([taken, np.full(len(taken), asked)], 1), np.zeros(len(taken), bool)))
                 weights.append(np.full(len(taken), len(others) / max(len(taken), 1)))
+        # All that lack an answer were as likely to be drawn, so each stands for as many: of a sort with few, often none
+        # was drawn, and others stand for them.
+        weights[0][is_listed] = n_lacking / max(int(is_listed.sum()), 1)
         questions, lacks = (np.concatenate(column) for column in zip(*pieces, strict=True))
         return cls(questions.astype(np.int64), lacks, np.concatenate(weights), population)
 
@@ -132,8 +142,8 @@ class Drawn:
         order = np.lexsort((heads, relations))  # those of one relation come together, which is quicker
         pieces, right = [], []
         for start, answers in asked.asker.batches(heads[order], relations[order]):
-            new = NewAnswers.among(answers, asked.graph, asked.known, ("train", "test"))
-            kept = new.ranks <= ANSWERS
+            new = NewAnswers.among(answers, asked.graph, asked.known)
+            kept = (new.ranks <= ANSWERS) & (new.stated != _TEST)
             pieces.append((start, new.evidence, kept))
             right.append(new.stated[kept] == _VALID)
             if progress is not None:

@@ -132,7 +132,7 @@ class Calibration:
     right: Scale  # of answers to the questions that missing facts are looked for with
     if_missing: Scale  # of answers to questions that lack one
     cases: tuple[int, ...]  # by relation: questions that lacked an answer
-    more: float  # how many facts are missing for each one that was missing when this was measured
+    more: tuple[float, ...]  # by relation: how many facts are missing for each one that was asked for
     questions: int  # that missing facts are looked for with
     asked: int  # questions, to measure this
     of_first: BeforeAfter  # first answers of questions that lack one, given that they do
@@ -141,7 +141,8 @@ class Calibration:
     def estimates(self, evidence: Evidence) -> Estimates:
         """The probability of each new answer."""
         # So many more are right for each one that is wrong.
-        p, low, high = (sigmoid(logit + np.log(self.more)) for logit in self.right(evidence))
+        more = np.log(self.more)[evidence.relation][evidence.question]
+        p, low, high = (sigmoid(logit + more) for logit in self.right(evidence))
         given = np.maximum(sigmoid(self.if_missing(evidence)[0]), p)
         cases = np.array(self.cases)[evidence.relation][evidence.question]
         return Estimates(p, np.minimum(low, p), np.maximum(high, p), given, cases)
@@ -152,8 +153,10 @@ class Calibration:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        plain = {name: getattr(self, name) for name in ("more", "questions", "asked")}
-        return plain | {
+        return {
+            "more": list(self.more),
+            "questions": self.questions,
+            "asked": self.asked,
             "right": self.right.to_dict(),
             "if_missing": self.if_missing.to_dict(),
             "cases": list(self.cases),
@@ -168,17 +171,23 @@ class Calibration:
         right, if_missing = (
             Scale.from_dict(values[name], 2 * len(cases)) for name in ("right", "if_missing")
         )
-        more, questions, asked = float(values["more"]), int(values["questions"]), int(values["asked"])
-        if not 0 < more < np.inf or any(n < 0 for n in (*cases, questions, asked)):
+        more, questions, asked = values["more"], int(values["questions"]), int(values["asked"])
+        more = tuple(float(n) for n in more)
+        if not all(0 < n < np.inf for n in more) or any(n < 0 for n in (*cases, questions, asked)):
             raise ValueError("a calibration with counts that are none")
+        if len(more) != len(cases):
+            raise ValueError("a calibration with counts of other relations")
         of_first, of_all = (BeforeAfter.from_dict(values[name]) for name in ("of_first", "of_all"))
         return cls(right, if_missing, cases, more, questions, asked, of_first, of_all)
 
 
 def calibrate(
-    cases: Cases, n_relations: int, questions: int, more: float = 1.0, seed: int = 0
+    cases: Cases, n_relations: int, questions: int, more: np.ndarray | None = None, seed: int = 0
 ) -> Calibration | None:
-    """Learn what scores are worth, and measure how good that is; None where too few questions lack answers."""
+    """Learn what scores are worth, and measure how good that is; None where too few questions lack answers.
+
+    `more` is how many facts of each relation are missing for each one that is asked for; one, if it is left out.
+    """
     if cases.lacks.sum() < LEAST:
         return None
     fold = np.random.default_rng(seed).permutation(len(cases.lacks)) % _FOLDS
@@ -186,7 +195,8 @@ def calibrate(
     all_scale, all_pair = _learnt(of_all, fold, n_relations)
     first_scale, first_pair = _learnt(of_first, fold, n_relations)
     counts = np.bincount(cases.evidence.relation[cases.lacks], minlength=n_relations)
-    columns = (tuple(counts.tolist()), more, questions, len(cases.lacks))
+    more = np.ones(n_relations) if more is None else more
+    columns = (tuple(counts.tolist()), tuple(more.tolist()), questions, len(cases.lacks))
     return Calibration(all_scale, first_scale, *columns, first_pair, all_pair)
 
 
