@@ -63,7 +63,7 @@ def test_a_broken_file_is_not_believed(demo: Path, tmp_path: Path, damage: str |
     run = tmp_path / "run"
     shutil.copytree(demo, run)
     text = (run / FILE).read_text()
-    changed = text.replace('"asked": 6', '"asked": 7') if damage is None else damage
+    changed = text.replace('"asked": 8', '"asked": 9') if damage is None else damage
     assert changed != text
     (run / FILE).write_text(changed)
     assert Reasoner.load(run).calibration is None

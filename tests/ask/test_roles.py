@@ -37,11 +37,13 @@ def plain(graph: dpmpn.KnowledgeGraph, entity: int, relation: int, least_share: 
     return False
 
 
-@given(st.integers(0, 10**6), st.sampled_from([0.01, LEAST_SHARE, 0.5]))
+@given(
+    st.integers(0, 10**6), st.sampled_from([0.01, LEAST_SHARE, 0.5]), st.sampled_from([(25, 10), (200, 60)])
+)
 @settings(max_examples=60, deadline=None)
-def test_it_is_what_its_definition_says(seed: int, least_share: float) -> None:
-    rng = np.random.default_rng(seed)
-    columns = (rng.integers(n, size=25).tolist() for n in (10, 4, 10))
+def test_it_is_what_its_definition_says(seed: int, least_share: float, size: tuple[int, int]) -> None:
+    rng, (n_facts, n_tails) = np.random.default_rng(seed), size  # with few tails, or as many as a hub's
+    columns = (rng.integers(n, size=n_facts).tolist() for n in (10, 4, n_tails))
     graph = dpmpn.dataset_from_tuples(
         [(f"e{h}", f"r{r}", f"e{t}") for h, r, t in zip(*columns, strict=True)]
     ).graph

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.kernels import Bools, Ints, kernel
 from dpmpn.wording import one_line
 
 LEAST_SHARE = 0.2  # of the entities with s: below, an answer does not fit
@@ -30,12 +31,10 @@ class Roles:
         relations, shares = self._going_together(relation)
         if not len(relations):
             return np.ones(len(entities), bool)
-        fits = self._graph.have(entities, relation)
-        for other in relations[shares >= least_share].tolist():
-            if fits.all():
-                break
-            fits[~fits] = self._graph.have(entities[~fits], other)
-        return fits
+        wanted = np.zeros(self._graph.n_relations, bool)
+        wanted[relations[shares >= least_share]] = True
+        wanted[relation] = True
+        return _have_one_of(wanted, entities, self._graph.offsets, self._graph.relations)
 
     def sensible(self, heads: np.ndarray, relations: np.ndarray) -> np.ndarray:
         """Whether anything like each head has the relation that it is asked for: bools, one a question."""
@@ -84,3 +83,26 @@ class Roles:
         owner = np.repeat(np.arange(len(entities)), counts)
         first = (np.diff(relations, prepend=-1) != 0) | (np.diff(owner, prepend=-1) != 0)
         return owner[first], relations[first], np.bincount(relations[first], minlength=graph.n_relations)
+
+
+@kernel
+def _have_one_of(wanted: Bools, entities: Ints, offsets: Ints, relations: Ints) -> Bools:
+    """Whether each entity has an edge of a wanted relation; edges of an entity come by relation.
+
+    Relation by relation with `KnowledgeGraph.have`, this took a third of the time of looking for missing facts.
+    """
+    found = np.zeros(len(entities), np.bool_)
+    for i in range(len(entities)):
+        at, stop = offsets[entities[i]], offsets[entities[i] + 1]
+        while at < stop and not found[i]:
+            relation, step = relations[at], 1
+            found[i] = wanted[relation]
+            # To the first edge of the next relation: hubs have thousands of edges and a few relations.
+            while at + step < stop and relations[at + step] == relation:
+                at, step = at + step, step * 2
+            while step > 0:
+                if at + step < stop and relations[at + step] == relation:
+                    at += step
+                step //= 2
+            at += 1
+    return found
