@@ -53,6 +53,23 @@ def test_it_is_what_its_definition_says(seed: int, least_share: float, size: tup
         assert roles.fit(entities, relation, least_share).tolist() == expected
 
 
+@given(st.integers(0, 10**6))
+@settings(max_examples=30, deadline=None)
+def test_likeness_is_the_least_share_that_still_fits(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    facts = zip(*(rng.integers(n, size=25).tolist() for n in (10, 4, 10)), strict=True)
+    graph = dpmpn.dataset_from_tuples([(f"e{h}", f"r{r}", f"e{t}") for h, r, t in facts]).graph
+    roles, entities = Roles(graph), np.arange(graph.n_entities)
+    for relation in range(graph.n_relations):
+        likeness = roles.likeness(entities, np.full(len(entities), relation))
+        for entity, value in zip(entities.tolist(), likeness.tolist(), strict=True):
+            if graph.have(entity, relation):
+                assert value == 1
+            elif value:
+                assert plain(graph, entity, relation, value - 1e-9)
+                assert not plain(graph, entity, relation, value + 1e-9)
+
+
 def test_answers_that_do_not_fit_are_left_out_and_named(reasoner: Reasoner) -> None:
     fitting = reasoner.predict("country3", "in", top=20)
     assert all(answer.answer.startswith("region") for answer in fitting)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpmpn.calibrate.calibration import Calibration, Cases, Evidence, calibrate
+from dpmpn.calibrate.calibration import OF_ANSWERS, OF_QUESTIONS, Calibration, Cases, Evidence, calibrate
 from dpmpn.calibrate.shrunken_logistic import sigmoid
 
 N_RELATIONS = 4
@@ -24,14 +24,20 @@ def made(n: int, seed: int = 0, lacking: float = 0.3) -> Cases:
     right = np.stack((first, second), 1) & lacks[:, None]
     question = np.repeat(np.arange(n), 2)
     evidence = Evidence(
-        relation, np.zeros(n, bool), np.ones(n), question, score.reshape(-1), np.tile([True, False], n)
+        relation,
+        np.zeros(n, np.int64),
+        *np.ones((2, n)),
+        question,
+        score.reshape(-1),
+        np.tile([True, False], n),
+        np.zeros(2 * n, bool),
     )
     return Cases(evidence, lacks, right.reshape(-1), np.ones(n, bool), np.ones(n))
 
 
 @pytest.fixture(scope="module")
 def calibration() -> Calibration:
-    found = calibrate(made(4_000), N_RELATIONS, questions=4_000)
+    found = calibrate(made(16_000), N_RELATIONS, questions=16_000)
     assert found is not None
     return found
 
@@ -65,7 +71,12 @@ def test_a_higher_score_is_never_less_probable(calibration: Calibration) -> None
     n = 50
     score = np.linspace(0.99, 0.001, n)
     alone = Evidence(
-        np.full(1, 2), np.zeros(1, bool), np.ones(1), np.zeros(n, np.int64), score, np.zeros(n, bool)
+        np.full(1, 2),
+        np.zeros(1, np.int64),
+        *np.ones((2, 1)),
+        np.zeros(n, np.int64),
+        score,
+        *np.zeros((2, n), bool),
     )
     found = calibration.estimates(alone)
     for values in (found.probability, found.if_missing):
@@ -85,10 +96,9 @@ def test_weights_undo_a_sample_of_the_questions_that_lack_nothing() -> None:
     number, answers = np.cumsum(kept) - 1, kept[every.evidence.question]
     e = every.evidence
     evidence = Evidence(
-        *(x[kept] for x in (e.relation, e.has_answer, e.unstated)),
+        *(getattr(e, name)[kept] for name in OF_QUESTIONS),
         number[e.question[answers]],
-        e.score[answers],
-        e.is_first[answers],
+        *(getattr(e, name)[answers] for name in OF_ANSWERS),
     )
     weight = np.where(every.lacks, 1.0, 10.0)[kept]
     sampled = Cases(evidence, every.lacks[kept], every.right[answers], np.ones(kept.sum(), bool), weight)
@@ -105,3 +115,53 @@ def test_too_few_cases_are_no_calibration() -> None:
 def test_plain_values_and_back(calibration: Calibration) -> None:
     plain = json.loads(json.dumps(calibration.to_dict()))
     assert json.loads(json.dumps(Calibration.from_dict(plain).to_dict())) == plain
+
+
+def one_answer_each(n: int, **columns: np.ndarray) -> Evidence:
+    """Questions of one relation, none of which has an answer, with one answer each."""
+    ones = np.ones(n)
+    usual = {
+        "relation": np.zeros(n, np.int64),
+        "n_stated": np.zeros(n, np.int64),
+        "likeness": ones,
+        "unstated": ones,
+    }
+    usual |= {
+        "question": np.arange(n),
+        "score": np.full(n, 0.3),
+        "is_first": ones > 0,
+        "is_joined": ones == 0,
+    }
+    return Evidence(**(usual | columns))
+
+
+def learnt(evidence: Evidence, chance: np.ndarray) -> np.ndarray:
+    """What is said of answers that are right with these chances."""
+    n, rng = len(chance), np.random.default_rng(7)
+    lacks = rng.random(n) < chance
+    found = calibrate(Cases(evidence, lacks, lacks, np.ones(n, bool), np.ones(n)), 1, n)
+    assert found is not None
+    return found.estimates(evidence).probability
+
+
+def test_of_more_stated_answers_more_are_missing() -> None:
+    n_stated = np.random.default_rng(6).integers(1, 30, size=6_000)
+    said = learnt(one_answer_each(6_000, n_stated=n_stated), 0.01 * n_stated)
+    for least, most in ((1, 5), (10, 15), (25, 30)):
+        own = (n_stated >= least) & (n_stated <= most)
+        assert said[own].mean() == pytest.approx(0.01 * n_stated[own].mean(), abs=0.03)
+
+
+def test_what_hardly_anything_alike_has_is_hardly_missing() -> None:
+    likeness = np.random.default_rng(8).random(6_000)
+    said = learnt(one_answer_each(6_000, likeness=likeness), 0.3 * likeness)
+    for least in (0.1, 0.5, 0.9):
+        own = (likeness >= least) & (likeness <= least + 0.1)
+        assert said[own].mean() == pytest.approx(0.3 * likeness[own].mean(), abs=0.04)
+
+
+def test_whether_another_fact_joins_answer_and_question_counts() -> None:
+    is_joined = np.random.default_rng(9).random(3_000) < 0.5
+    said = learnt(one_answer_each(3_000, is_joined=is_joined), np.where(is_joined, 0.05, 0.4))
+    assert said[is_joined].mean() == pytest.approx(0.05, abs=0.03)
+    assert said[~is_joined].mean() == pytest.approx(0.4, abs=0.05)

@@ -27,7 +27,8 @@ def measured() -> Calibration:
     rng, n = np.random.default_rng(0), 200
     lacks, score = rng.random(n) < 0.5, rng.random(n)
     rows, ones = np.arange(n), np.ones(n)
-    evidence = Evidence(rows % N_RELATIONS, rows % 2 == 0, ones, rows, score, np.ones(n, bool))
+    marks = np.ones(n, bool)
+    evidence = Evidence(rows % N_RELATIONS, rows % 2, ones, ones, rows, score, marks, rows % 3 == 0)
     found = calibrate(
         Cases(evidence, lacks, lacks & (rng.random(n) < score), np.ones(n, bool), ones), N_RELATIONS, n
     )
@@ -38,7 +39,14 @@ def measured() -> Calibration:
 FOUND = measured()
 PLAIN = json.loads(json.dumps(FOUND.to_dict()))
 ASKED = Evidence(
-    np.arange(2), np.ones(2, bool), np.full(2, 0.7), np.arange(2), np.array([0.1, 0.6]), np.ones(2, bool)
+    np.arange(2),
+    np.ones(2, np.int64),
+    np.ones(2),
+    np.full(2, 0.7),
+    np.arange(2),
+    np.array([0.1, 0.6]),
+    np.ones(2, bool),
+    np.zeros(2, bool),
 )
 
 

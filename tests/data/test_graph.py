@@ -49,6 +49,24 @@ def test_relations_that_are_inverses():
 
 
 @given(triple_lists)
+def test_edges_are_counted_by_entity_and_relation(triples):
+    graph = build(triples)
+    for entity in range(N_ENTITIES):
+        relations = np.arange(graph.n_relations)
+        counts = [sum(e[:2] == (entity, r) for e in edges_of(graph)) for r in relations.tolist()]
+        assert graph.n_edges_of(entity, relations).tolist() == counts
+        assert graph.have(entity, relations).tolist() == [count > 0 for count in counts]
+
+
+@given(triple_lists)
+def test_entities_are_joined_by_any_edge(triples):
+    graph = build(triples)
+    pairs = np.array([(v, w) for v in range(N_ENTITIES) for w in range(N_ENTITIES)])
+    expected = [any({h, t} == {v, w} for h, _, t in triples) for v, w in pairs.tolist()]
+    assert graph.joined(*pairs.T).tolist() == expected
+
+
+@given(triple_lists)
 def test_runs_are_the_edges_of_each_entity_and_relation(triples):
     graph = build(triples)
     edges = edges_of(graph)

@@ -17,7 +17,15 @@ import numpy as np
 from dpmpn.ask.core import HELD_OUT
 from dpmpn.ask.new_answers import NewAnswers
 from dpmpn.ask.questions import Asking, Questions
-from dpmpn.calibrate.calibration import LEAST, Calibration, Cases, Evidence, calibrate
+from dpmpn.calibrate.calibration import (
+    LEAST,
+    OF_ANSWERS,
+    OF_QUESTIONS,
+    Calibration,
+    Cases,
+    Evidence,
+    calibrate,
+)
 from dpmpn.calibrate.shrunken_share import shrunken_share
 from dpmpn.data.changed_graph import with_hidden
 from dpmpn.data.dataset import Dataset
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
     from dpmpn.reasoner.asked_model import AskedModel
 
 FILE = "calibration.json"
-FORMAT, VERSION = "dpmpn-calibration", 4
+FORMAT, VERSION = "dpmpn-calibration", 5
 SAMPLE = 3000  # questions asked that lack an answer, and about twice as many others
 HIDDEN_SAMPLE = 300  # the same of hidden facts, which are measured anew for each graph: in seconds
 ONE_RELATION = 100  # the same of a single relation
@@ -159,15 +167,13 @@ class Drawn:
 
 def _joined(pieces: list[tuple[int, Evidence, np.ndarray]]) -> Evidence:
     """The evidence of all batches, each with the number of its first question and a mask of its answers."""
-    of_questions = ("relation", "has_answer", "unstated")
-    relation, has_answer, unstated = (
-        np.concatenate([getattr(e, name) for _, e, _ in pieces]) for name in of_questions
+    columns = {name: np.concatenate([getattr(e, name) for _, e, _ in pieces]) for name in OF_QUESTIONS}
+    columns |= {
+        name: np.concatenate([getattr(e, name)[kept] for _, e, kept in pieces]) for name in OF_ANSWERS
+    }
+    return Evidence(
+        question=np.concatenate([start + e.question[kept] for start, e, kept in pieces]), **columns
     )
-    question = np.concatenate([start + e.question[kept] for start, e, kept in pieces])
-    score, is_first = (
-        np.concatenate([getattr(e, name)[kept] for _, e, kept in pieces]) for name in ("score", "is_first")
-    )
-    return Evidence(relation, has_answer, unstated, question, score, is_first)
 
 
 def _unstated_pairs(dataset: Dataset, split: str) -> np.ndarray:

@@ -46,11 +46,13 @@ class NewAnswers:
         is_first = np.diff(question, prepend=-1) > 0
         evidence = Evidence(
             answers.relations,
-            graph.have(answers.heads, answers.relations),
+            graph.n_edges_of(answers.heads, answers.relations),
+            known.roles.likeness(answers.heads, answers.relations),
             np.clip(1 - on_stated, _LEAST_UNSTATED, 1),
             question,
             score,
             is_first,
+            graph.joined(answers.entities[rows], answers.heads[question]),
         )
         return cls(rows, answers.entities[rows], stated[rows], evidence)
 

@@ -3,10 +3,11 @@
 A question lacks an answer if a fact that the graph does not state answers it. Many lack none: who has a capital has no
 second one. So there are two figures for an answer: how probable it is that it is right, learnt from all questions that
 missing facts are looked for with; and how probable if its question lacks an answer, learnt from those that are known
-to. Both are regressions on what the score says, whose constant and slope differ by relation and by whether the graph
-states an answer already, shrunk towards all relations where a relation has few cases (`shrunken_logistic`). The most
-probable of many answers is one whose probability is easily too high. So a last curve is fitted to what regressions of
-three quarters of the questions say of the other quarter.
+to. Both are regressions on the score and on what the graph says about question and answer (`Evidence`). Constant and
+slope differ by relation and by whether the graph states an answer already, shrunk towards all relations where a
+relation has few cases (`shrunken_logistic`). The most probable of many answers is one whose probability is easily too
+high. So a last curve is fitted to what regressions of three quarters of the questions say of the other quarter
+(`rising_curve`).
 """
 
 from dataclasses import asdict, dataclass
@@ -16,17 +17,16 @@ from typing import Any
 import numpy as np
 
 from dpmpn.calibrate.reliability import Reliability, reliability
+from dpmpn.calibrate.rising_curve import RisingCurve
 from dpmpn.calibrate.shrunken_logistic import ShrunkenLogistic, fit, sigmoid
 
 _FOLDS = 4  # parts of the questions, each judged by what the others teach
-_FEATURES = 8
+_FEATURES = 11
 LEAST = 20  # questions that lack an answer: of fewer nothing is known
+_UNLIKE = 0.01  # likeness below is as little
 _SURE = 1e-6  # scores are kept so far from 0 and 1
 _Z = 1.959964  # the normal distribution has 95 % within so many standard deviations
-_DIFFERING = (
-    0,
-    1,
-)  # features that count differently for each relation: the constant, and the log of the score
+_DIFFERING = (0, 1)  # features that differ by relation: the constant, and the log of the score
 _RISING = (1, 2)  # features by which an answer is the more probable, the higher its score
 
 
@@ -35,26 +35,42 @@ class Evidence:
     """The new answers of some questions, grouped by question, the best first; what their probability follows from."""
 
     relation: np.ndarray  # questions: what is asked; an inverse one asks for heads
-    has_answer: np.ndarray  # questions, bool: whether the graph states one
+    n_stated: np.ndarray  # questions: how many answers the graph states
+    likeness: (
+        np.ndarray
+    )  # questions: how often entities like the one asked about have the relation; 1 if it has itself
     unstated: np.ndarray  # questions: the part of the score that is not on stated answers
     question: np.ndarray  # answers: index of the question, ascending
     score: np.ndarray  # answers
     is_first: np.ndarray  # answers, bool: whether it is the best new one
+    is_joined: np.ndarray  # answers, bool: whether another fact joins it to the entity asked about
 
     @cached_property
     def cell(self) -> np.ndarray:
         """The cell of each answer: the relation of its question, and whether that has an answer."""
-        of_questions = 2 * self.relation.astype(np.int64) + self.has_answer
+        of_questions = 2 * self.relation.astype(np.int64) + (self.n_stated > 0)
         return np.asarray(of_questions[self.question])
 
     @cached_property
     def features(self) -> np.ndarray:
-        """What tells whether an answer is right: answers x 8."""
-        unstated, has = self.unstated[self.question], self.has_answer[self.question].astype(np.float64)
+        """What tells whether an answer is right: answers x 11.
+
+        Of many answers more are missing than of one, so how many are stated says most about questions that have any;
+        about others, how many entities like the one asked about have one.
+        """
+        unstated, n_stated = self.unstated[self.question], self.n_stated[self.question]
+        has = (n_stated > 0).astype(np.float64)
         share = np.clip(self.score / unstated, _SURE, 1 - _SURE)
         sure = (np.log(share), -np.log1p(-share))
-        with_answer = (has, *(has * x for x in sure), has * np.log(unstated))
-        return np.stack((np.ones_like(share), *sure, *with_answer, self.is_first.astype(np.float64)), 1)
+        with_answer = (has, *(has * x for x in sure), has * np.log(unstated), np.log(np.maximum(n_stated, 1)))
+        without = np.log(np.maximum(self.likeness, _UNLIKE))[self.question]  # 0 for a question with an answer
+        marks = (self.is_first.astype(np.float64), self.is_joined.astype(np.float64))
+        return np.stack((np.ones_like(share), *sure, *with_answer, without, *marks), 1)
+
+
+OF_QUESTIONS = ("relation", "n_stated", "likeness", "unstated")
+OF_ANSWERS = ("score", "is_first", "is_joined")
+"""What evidence consists of, beside the question of each answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +100,7 @@ class Scale:
     """What makes a probability of a score: a regression, and a curve after it."""
 
     regression: ShrunkenLogistic
-    curve: ShrunkenLogistic  # of a probability on what the regression says
+    curve: RisingCurve  # of what the regression says
 
     def __call__(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The logit of the probability of each answer, and of the ends of its 95 % interval."""
@@ -92,7 +108,7 @@ class Scale:
         reach = _Z * np.sqrt(variance)
         # The mean of σ(z) for a normal z, as MacKay approximates it; the ends are quantiles, which need no mean.
         middle = mean / np.sqrt(1 + np.pi / 8 * variance)
-        logits = (_curved(self.curve, sigmoid(z)) for z in (middle, mean - reach, mean + reach))
+        logits = (self.curve(sigmoid(z)) for z in (middle, mean - reach, mean + reach))
         return tuple(logits)  # type: ignore[return-value]
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,11 +118,10 @@ class Scale:
     @classmethod
     def from_dict(cls, values: dict[str, Any], n_cells: int) -> "Scale":
         """Read plain values; ValueError, KeyError, TypeError or IndexError if they are something else."""
-        found = cls(*(ShrunkenLogistic.from_dict(values[name]) for name in ("regression", "curve")))
-        for part, cells, features in ((found.regression, n_cells, _FEATURES), (found.curve, 1, 3)):
-            if len(part.offsets) != cells or len(part.coefficients) != features:
-                raise ValueError("a regression of other cells or features than it is asked for")
-        return found
+        regression = ShrunkenLogistic.from_dict(values["regression"])
+        if len(regression.offsets) != n_cells or len(regression.coefficients) != _FEATURES:
+            raise ValueError("a regression of other cells or features than it is asked for")
+        return cls(regression, RisingCurve.from_dict(values["curve"]))
 
 
 @dataclass(frozen=True)
@@ -244,19 +259,9 @@ def _learnt(rows: _Rows, fold: np.ndarray, n_relations: int) -> tuple[Scale, Bef
         of = rows.answers[judged]
         mean, variance = regression.logit(evidence.features[of], evidence.cell[of])
         said[judged] = sigmoid(mean / np.sqrt(1 + np.pi / 8 * variance))
-    nowhere = np.zeros(len(said), np.int64)
-    curve = fit(_curve_features(said), nowhere, rows.right, rows.weight, 1, (0,), _RISING)
+    curve = RisingCurve.of(said, rows.right, rows.weight)
     scale = Scale(rows.fitted(np.ones(len(said), bool), n_relations), curve)
     first = evidence.is_first[rows.answers]
     right, weight = rows.right[first].astype(np.float64), rows.weight[first]
-    score, probability = evidence.score[rows.answers][first], sigmoid(_curved(curve, said[first]))
+    score, probability = evidence.score[rows.answers][first], sigmoid(curve(said[first]))
     return scale, BeforeAfter(*(reliability(x, right, weight) for x in (score, probability)))
-
-
-def _curved(curve: ShrunkenLogistic, said: np.ndarray) -> np.ndarray:
-    return curve.logit(_curve_features(said), np.zeros(len(said), np.int64))[0]
-
-
-def _curve_features(said: np.ndarray) -> np.ndarray:
-    said = np.clip(said, _SURE, 1 - _SURE)
-    return np.stack((np.ones_like(said), np.log(said), -np.log1p(-said)), 1)

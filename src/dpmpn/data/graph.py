@@ -16,6 +16,7 @@ from dpmpn.data.storage import GraphParts, open_parts, write_parts
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError, shown
 from dpmpn.files import whole_folder
+from dpmpn.kernels import Bools, Ints, kernel
 
 INVERSE_SUFFIX = "_inv"
 
@@ -215,11 +216,18 @@ class KnowledgeGraph:
 
     def have(self, entities: np.ndarray, relations: np.ndarray | int) -> np.ndarray:
         """Whether each entity has an edge of each relation: bools."""
-        entities, relations = np.broadcast_arrays(np.asarray(entities), np.asarray(relations))
-        at = self.edge_positions(entities, relations, np.full(entities.shape, -1))  # before any tail
-        own = at < self.offsets[np.add(entities, 1)]
-        own[own] = self.relations[at[own]] == relations[own]
-        return np.asarray(own)
+        return np.asarray(self.n_edges_of(entities, relations) > 0)
+
+    def n_edges_of(self, entities: np.ndarray, relations: np.ndarray | int) -> np.ndarray:
+        """How many edges of each relation each entity has: int64."""
+        entities, relations = np.broadcast_arrays(np.asarray(entities), np.asarray(relations, np.int64))
+        before_any_tail = np.full(entities.shape, -1)
+        first, after = (self.edge_positions(entities, r, before_any_tail) for r in (relations, relations + 1))
+        return np.asarray(after - first)
+
+    def joined(self, entities: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Whether an edge joins each entity to the one beside it, among those of the one that has fewer: bools."""
+        return _joined(entities, others, self.offsets, self.tails)
 
     def edge_positions(self, heads: np.ndarray, relations: np.ndarray, tails: np.ndarray) -> np.ndarray:
         """Where each (head, relation, tail) stands or would stand among the head's edges."""
@@ -242,6 +250,20 @@ class KnowledgeGraph:
         smaller_tail = self.tails[edge_ids] < tails
         before: np.ndarray = (edge_relations < relations) | ((edge_relations == relations) & smaller_tail)
         return before
+
+
+@kernel
+def _joined(entities: Ints, others: Ints, offsets: Ints, tails: Ints) -> Bools:
+    found = np.zeros(len(entities), np.bool_)
+    for i in range(len(entities)):
+        few, many = entities[i], others[i]
+        if offsets[many + 1] - offsets[many] < offsets[few + 1] - offsets[few]:
+            few, many = many, few
+        for at in range(offsets[few], offsets[few + 1]):
+            if tails[at] == many:
+                found[i] = True
+                break
+    return found
 
 
 def named_triples(what: str, triples: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
