@@ -13,6 +13,11 @@ What scores are worth was learnt from validation facts; here everything is judge
 Answers that validation facts state are left out everywhere, as they taught the probabilities. What is left to find are
 the test facts, and not the validation and test facts together; `more` says so to the calibration. The score, taken for
 a probability, stands beside it.
+
+Nothing learnt from validation facts holds for test facts of another sort, so both are compared: `sorts` says of the
+questions that they answer how many have no other answer, how many of those are looked for, and how often the first new
+answer is right. With --redeal both splits are shuffled and dealt out anew, in the same numbers, so that they are of one
+sort.
 """
 
 import argparse
@@ -29,6 +34,7 @@ from dpmpn.ask import measure
 from dpmpn.calibrate.calibration import Calibration, Cases
 from dpmpn.calibrate.reliability import Reliability, reliability, save_plot
 from dpmpn.complete import complete
+from dpmpn.data.dataset import Dataset
 from dpmpn.provenance import versions
 from dpmpn.reasoner.reasoner import Reasoner
 
@@ -43,6 +49,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--plots", type=Path, help="folder for a drawing of each run")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--redeal", action="store_true", help="deal validation and test facts out anew")
     parser.add_argument("--max-questions", type=int, default=100_000, help="for the list, the best ones")
     options = parser.parse_args()
     found = []
@@ -53,6 +60,7 @@ def main() -> None:
             "python benchmarks/probability.py",
             "RUN_DIR ...",
             f"--max-questions {options.max_questions}",
+            *(["--redeal"] if options.redeal else []),
         ]
         report = {"command": " ".join(words), "versions": versions(), "graphs": found}
         options.json.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
@@ -61,11 +69,13 @@ def main() -> None:
 def judged(run_dir: Path, options: argparse.Namespace) -> dict[str, Any]:
     """What the probabilities of one run are worth."""
     reasoner = Reasoner.load(run_dir, threads=options.threads)
-    began = time.perf_counter()
-    calibration = reasoner.calibrate()
+    dataset = redealt(reasoner.dataset) if options.redeal else reasoner.dataset
+    reasoner = reasoner._asked_on(dataset, None, None)
+    began = time.process_time()
+    taught = reasoner._asked_on(dataset, None, None)
+    calibration = taught.calibrate(again=True)
     assert calibration is not None, f"{run_dir}: too few validation facts"
-    seconds = time.perf_counter() - began
-    dataset = reasoner.dataset
+    seconds = time.process_time() - began
     more = tuple(more - 1 for more in calibration.more)  # test facts for each validation fact
     calibration = replace(calibration, more=more)
     cases = test_cases(reasoner)
@@ -87,8 +97,9 @@ def judged(run_dir: Path, options: argparse.Namespace) -> dict[str, Any]:
         "model": reasoner.config.model.name,
         "validation_mrr": best.get("validation", {}).get("mrr"),
         "facts": {split: len(dataset.split(split)) for split in ("train", "valid", "test")},
-        "measuring_seconds": round(seconds, 1),
+        "measuring_cpu_seconds": round(seconds, 1),
         "measuring_questions": calibration.asked,
+        "sorts": {"valid": sort_of(test_cases(swapped(reasoner))), "test": sort_of(cases)},
         "first_answers_of_test_questions": plain(first),
         "first_answers_of_all_questions": plain(every),
         "listed": {str(n): plain(pair) for n, pair in lists.items()},
@@ -111,11 +122,38 @@ def plain(pair: Pair) -> dict[str, float]:
     }
 
 
+def redealt(dataset: Dataset) -> Dataset:
+    """The same facts held out, shuffled and dealt out anew between validation and test."""
+    facts = np.concatenate([dataset.valid, dataset.test])
+    facts = facts[np.random.default_rng(0).permutation(len(facts))]
+    return replace(dataset, valid=facts[: len(dataset.valid)], test=facts[len(dataset.valid) :])
+
+
+def swapped(reasoner: Reasoner) -> Reasoner:
+    """The same with validation and test facts in each other's place."""
+    dataset = reasoner.dataset
+    return reasoner._asked_on(replace(dataset, valid=dataset.test, test=dataset.valid), None, None)
+
+
 def test_cases(reasoner: Reasoner) -> Cases:
     """Answers to questions, of which test facts are the right ones; those that validation facts state are left out."""
-    dataset = reasoner.dataset
-    swapped = reasoner._asked_on(replace(dataset, valid=dataset.test, test=dataset.valid), None, None)
-    return measure.Drawn.of(swapped.dataset, QUESTIONS, few=5).asked_of(swapped)
+    asked = swapped(reasoner)
+    return measure.Drawn.of(asked.dataset, QUESTIONS, few=5).asked_of(asked)
+
+
+def sort_of(cases: Cases) -> dict[str, float]:
+    """What sort of questions held-out facts answer."""
+    evidence, lacks = cases.evidence, cases.lacks
+    alone = lacks & (evidence.n_stated == 0)
+    found = np.zeros(len(lacks), bool)
+    found[evidence.question[evidence.is_first & cases.right]] = True
+    shares = {
+        "questions": float(lacks.sum()),
+        "without_other_answer": float(alone.sum() / max(lacks.sum(), 1)),
+        "of_these_looked_for": float(cases.listed[alone].mean()) if alone.any() else 0.0,
+        "first_answer_right": float(found[lacks].mean()),
+    }
+    return {name: round(value, 3) for name, value in shares.items()}
 
 
 def of_questions(cases: Cases, calibration: Calibration, only_lacking: bool) -> Pair:

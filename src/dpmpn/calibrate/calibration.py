@@ -26,7 +26,7 @@ LEAST = 20  # questions that lack an answer: of fewer nothing is known
 _UNLIKE = 0.01  # likeness below is as little
 _SURE = 1e-6  # scores are kept so far from 0 and 1
 _Z = 1.959964  # the normal distribution has 95 % within so many standard deviations
-_DIFFERING = (0, 1)  # features that differ by relation: the constant, and the log of the score
+_DIFFERING = (0, 1, 7, 8)  # features that differ by relation: constant, log score, log n_stated, log likeness
 _RISING = (1, 2)  # features by which an answer is the more probable, the higher its score
 
 
