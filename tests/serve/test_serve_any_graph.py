@@ -53,4 +53,4 @@ def test_the_page(opened: Open, tmp_path: Path) -> None:
         page = opened("?head=child7&relation=father", url=url)
         page.sees(".answers button")
         notes = re.findall("Note: .*", page.locator("#answers").inner_text())
-        assert len(notes) == 1 and notes[0].startswith("Note: left out, as nothing like them is ")
+        assert len(notes) == 1 and notes[0].startswith("Note: not shown, because nothing like them is ")
