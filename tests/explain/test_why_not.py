@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from all_fit import AllFit
 
 from dpmpn.ask.core import Answers
 from dpmpn.ask.results import QueryResult
@@ -14,7 +15,6 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.settings import Horizon
 from dpmpn.engine.trace import ReasoningTrace, TraceStep
 from dpmpn.render.formats import WhyNot
-from all_fit import AllFit
 
 # From a: b and c, then d behind b, e behind d; f is a neighbour of c; x and y are apart, z has no facts.
 FACTS = [
@@ -321,7 +321,7 @@ def test_much_larger_limits_are_told_with_what_they_cost(graph: KnowledgeGraph) 
 
     assert "To follow it further, try " in advice(320, 16000)
     assert advice(2560, 4000).endswith(
-        "To follow it further would take ask_attending_from_per_step = 2560 (--ask-attending-from-per-step 2560) and "
+        "Following it further would take ask_attending_from_per_step = 2560 (--ask-attending-from-per-step 2560) and "
         "ask_attending_to_per_step = 4000 (--ask-attending-to-per-step 4000): up to 64 times the work of each step."
     )
 
@@ -437,5 +437,7 @@ def test_entities_that_share_a_label_are_told_apart(graph: KnowledgeGraph) -> No
     labelled = graph.labelled(labels.with_columns(pl.col("description", "type").cast(pl.String)))
     why = reason(replace(asked(graph, *TWO_STEPS), graph=labelled), "b")
     assert (why.candidate, why.label) == ("b", "twin")
-    assert why.text().startswith("twin (b) is answer number 3, with score 0.150; ahead of it are twin (d) (0.4")
+    assert why.text().startswith(
+        "twin (b) is answer number 3, with score 0.150; ahead of it are twin (d) (0.4"
+    )
     assert "twin" in why.by[0].label and "(d)" not in why.by[0].label

@@ -9,6 +9,7 @@ from typing import get_args
 import networkx as nx
 import numpy as np
 import pytest
+from all_fit import AllFit
 
 from dpmpn.ask.core import Answers
 from dpmpn.ask.results import QueryResult
@@ -20,7 +21,6 @@ from dpmpn.engine.trace import TraceStep
 from dpmpn.explain.why_not import Reason
 from dpmpn.models import build_model
 from dpmpn.render.formats import WhyNot
-from all_fit import AllFit
 
 
 @cache

@@ -105,7 +105,10 @@ def test_parallel_relations_are_one_way() -> None:
 def test_attention_that_never_left() -> None:
     moves = [[("Serbia", "=", "Serbia", 1.0)]]
     text = explanation_text(explained("Serbia", moves=moves))
-    assert "In 1 step, attention came back to Serbia, where it began, along these paths:\n  100% never left.\n" in text
+    assert (
+        "In 1 step, attention came back to Serbia, where it began, along these paths:\n  100% never left.\n"
+        in text
+    )
     assert "none: this attention never left the head" in text
 
 

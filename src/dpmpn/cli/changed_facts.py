@@ -36,17 +36,17 @@ OtherGraph = Annotated[
         "--on",
         metavar="FACTS",
         help="ask about another graph: a file of facts, a folder with a file train.*, a name of `dpmpn datasets` "
-        f"or another run. {ANY_GRAPH} takes any graph; models trained with --model strong, which learn about relations "
-        "only, take one with the same relations and any entities",
+        f"or another run. {ANY_GRAPH} takes any graph; models trained with --model strong take one with the "
+        "same relations and any entities",
     ),
 ]
 Added = Annotated[
     list[Path] | None,
-    typer.Option("--add", metavar="FILE", help="use these facts as well; may be repeated"),
+    typer.Option("--add", metavar="FILE", help="add these facts to the graph; may be repeated"),
 ]
 Removed = Annotated[
     list[Path] | None,
-    typer.Option("--remove", metavar="FILE", help="do without these facts; may be repeated"),
+    typer.Option("--remove", metavar="FILE", help="remove these facts from the graph; may be repeated"),
 ]
 _SHOWN_NEW = 3  # names of new entities, and of relations
 _IMPORT_OPTION = "--(columns|wide|no-wide|cell-separator|skip-bad|format|separator|no-header|header|query)"

@@ -41,7 +41,9 @@ def command(
     dataset: DatasetName,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="RUN_DIR", help="folder of the run; default: runs/ and the dataset's name"),
+        typer.Option(
+            "--out", metavar="RUN_DIR", help="folder of the run; default: runs/ and the dataset's name"
+        ),
     ] = None,
     preset: PresetName = None,
     start: Annotated[
@@ -175,7 +177,9 @@ def _say_settings(
     }
     of_preset = f"{reasons[0]}: " if len(reasons) == 1 else ""
     shown = ", ".join(f"{key}={values[key]}" for key in dict.fromkeys([*_TELLING, *given]))
-    output.say(f"settings: {of_preset}{shown}" + ("" if verbose else ", ...; --verbose lists all, with reasons"))
+    output.say(
+        f"settings: {of_preset}{shown}" + ("" if verbose else ", ...; --verbose lists all, with reasons")
+    )
     if not verbose:
         return
     for reason in [f"{key} = {value}" for key, value in values.items()] if of_preset else reasons:

@@ -68,7 +68,9 @@ def _answer_lines(explanation: ExplanationData, names: DisplayNames) -> list[str
         end, relation = "head" if question.inverse else "tail", names.relation(question.relation)
         lines.append(f"It is not shown in lists: nothing like it is the {end} of any '{relation}' fact.")
     if explanation.prior is not None:
-        lines.append(f"Before any step, judged by its relations alone, it had {score_shown(explanation.prior)}.")
+        lines.append(
+            f"Before any step, judged by its relations alone, it had {score_shown(explanation.prior)}."
+        )
     lines.append(_stated_line(answer.known, answer.held_out))
     if answer.through_unseen > 0:
         part = percent(answer.through_unseen)
@@ -106,7 +108,9 @@ def _path_lines(explanation: ExplanationData, names: DisplayNames) -> list[str]:
     steps = counted(explanation.n_steps, "step")
     groups = explanation.path_groups[:SHOWN_PATHS]
     if head == answer:
-        lines = [f"In {steps}, attention came back to {names.entity(head)}, where it began, along these paths:"]
+        lines = [
+            f"In {steps}, attention came back to {names.entity(head)}, where it began, along these paths:"
+        ]
     else:
         ends = f"from {names.entity(head)} to {names.entity(answer)}"
         lines = [f"In {steps}, attention moved {ends} along these paths:"]

@@ -158,11 +158,13 @@ def _out_competed(why: WhyNotData) -> list[str]:
 
 def _does_not_fit(why: WhyNotData) -> list[str]:
     x = why.label
-    hidden = (
-        f"{x} is not shown among the answers, because nothing like it is an answer to such a question in this graph."
-    )
+    hidden = f"{x} is not shown among the answers, because nothing like it is an answer to such a question in this graph."
     first = why.first_way.labels[-1] if why.first_way else ""
-    return [hidden, sentence(f"Of all that attention reached, it is number {_place(why)}"), *_paths_compared(why, first)]
+    return [
+        hidden,
+        sentence(f"Of all that attention reached, it is number {_place(why)}"),
+        *_paths_compared(why, first),
+    ]
 
 
 def _place(why: WhyNotData) -> str:
@@ -274,7 +276,7 @@ def _advice(why: WhyNotData) -> list[str]:
     times = max(value / now[key] for key, value in why.settings)
     if times <= _WORTH_TRYING:
         return [f"To follow it further, try {settings}."]
-    return [f"To follow it further would take {settings}: up to {times:,.0f} times the work of each step."]
+    return [f"Following it further would take {settings}: up to {times:,.0f} times the work in each step."]
 
 
 def _setting(key: str, value: int) -> str:
