@@ -67,8 +67,8 @@ def command(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="where the answers to --queries go: .csv, .tsv, .jsonl or .parquet; run again, an interrupted command continues"
-            " from there",
+            help="where the answers to --queries go: .csv, .tsv, .jsonl or .parquet; an interrupted run continues from "
+            "there",
         ),
     ] = None,
     skip_unknown: Annotated[

@@ -370,7 +370,10 @@ def _nothing_read(sources: Sequence[Source]) -> str:
     skipped = [f"{count} left out: {reason}" for one in accounts for reason, count in one.skipped.items()]
     names = ", ".join(account.source for account in accounts)
     why = f" ({'; '.join(skipped[:3])})" if skipped else ""
-    return f"no facts were read from {names}{why}; check that it has rows below its header, and the format, the columns and the query"
+    return (
+        f"no facts were read from {names}{why}; check that there are rows below the header, and the format, the "
+        "columns and the query"
+    )
 
 
 def _report(

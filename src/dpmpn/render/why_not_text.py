@@ -158,7 +158,9 @@ def _out_competed(why: WhyNotData) -> list[str]:
 
 def _does_not_fit(why: WhyNotData) -> list[str]:
     x = why.label
-    hidden = f"{x} is not shown among the answers, because nothing like it is an answer to such a question in this graph."
+    hidden = (
+        f"{x} is not shown among the answers, because nothing like it answers such a question in this graph."
+    )
     first = why.first_way.labels[-1] if why.first_way else ""
     return [
         hidden,
