@@ -322,7 +322,7 @@ def test_much_larger_limits_are_told_with_what_they_cost(graph: KnowledgeGraph) 
     assert "To follow it further, try " in advice(320, 16000)
     assert advice(2560, 4000).endswith(
         "Following it further would take ask_attending_from_per_step = 2560 (--ask-attending-from-per-step 2560) and "
-        "ask_attending_to_per_step = 4000 (--ask-attending-to-per-step 4000): up to 64 times the work of each step."
+        "ask_attending_to_per_step = 4000 (--ask-attending-to-per-step 4000): up to 64 times the work in each step."
     )
 
 
