@@ -13,7 +13,7 @@ from one_line import caller, is_refused
 from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.train.run_folder import RunFolder, run_path
 
-KEPT = "what was done is kept: make room, and the same command goes on"
+KEPT = "what was done is kept: free some space and run the same command again"
 N_QUESTIONS = 2500  # three parts
 
 

@@ -46,7 +46,7 @@ def test_training_ends_with_a_checkpoint_and_says_how_to_go_on(
     assert ended.code == 128 + number
     assert ended.err == ""
     position = int(re.search(r"Interrupted after ([\d,]+) of", ended.out)[1].replace(",", ""))
-    assert f"Go on with: dpmpn train {family} --out {trained} --resume" in ended.out
+    assert f"Continue with: dpmpn train {family} --out {trained} --resume" in ended.out
     assert f'"position": {position},' in (trained / "checkpoint.json").read_text()
     outcome(trained)
 
@@ -80,7 +80,7 @@ def test_a_signal_for_parent_and_worker_alike(cli: ForkedCli, family: Path, trai
         os.kill(pid, signal.SIGTERM)
     ended = running.wait()
     assert (ended.code, ended.err) == (143, "")
-    assert "Go on with" in ended.out
+    assert "Continue with" in ended.out
 
 
 def test_a_terminal_that_is_closed(family: Path, trained: Path) -> None:

@@ -114,7 +114,7 @@ def test_a_trained_model_still_refuses_new_relations(tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="a relation the model does not know needs training"):
         trained.with_facts(add=PETS)
     (left_out,) = trained.predict("child7", "father").notes  # nothing of what its graph lets expect
-    assert left_out.startswith("left out") and trained.expectations is None
+    assert left_out.startswith("not shown") and trained.expectations is None
     assert trained.predict("child7", "father", any_role=True).notes == ()
 
 

@@ -77,8 +77,31 @@ def test_answers_that_do_not_fit_are_left_out_and_named(reasoner: Reasoner) -> N
     strangers = [answer for answer in every if not answer.answer.startswith("region")]
     assert strangers and all(answer.probability is None for answer in strangers)
     (note,) = fitting.notes
-    assert strangers[0].answer in note and "left out" in note
+    assert strangers[0].answer in note and note.startswith("not shown, because ")
     assert not every.notes
+
+
+def test_lists_explanations_and_reasons_against_an_answer_rank_alike(reasoner: Reasoner) -> None:
+    fitting = reasoner.predict("country3", "neighbour_of", top=20)
+    every = reasoner.predict("country3", "neighbour_of", top=50, any_role=True)
+    hidden_before = {a.answer: a.rank for a in every}
+    assert any(hidden_before[a.answer] > a.rank for a in fitting)  # else nothing is told apart here
+    for answer in fitting:
+        why_not = fitting.why_not(answer.answer)
+        assert fitting.explain(answer.answer).answer.rank == answer.rank == why_not.rank
+        assert [r.name for r in why_not.by] == [a.answer for a in fitting[: answer.rank - 1]][:3]
+        assert why_not.reason == ("first_answer" if answer.rank == 1 else "out_competed")
+
+
+def test_an_answer_that_does_not_fit_is_ranked_among_all_and_said_to_be_hidden(reasoner: Reasoner) -> None:
+    fitting = reasoner.predict("country3", "in", top=20)
+    every = reasoner.predict("country3", "in", top=50, any_role=True)
+    for stranger in (a for a in every if not a.answer.startswith("region")):
+        why_not, explained = fitting.why_not(stranger.answer), fitting.explain(stranger.answer)
+        assert explained.answer.rank == why_not.rank == stranger.rank
+        assert why_not.reason == "does_not_fit" and "is not shown among the answers" in why_not.text()
+        assert "It is not shown in lists: nothing like it is the tail of any 'in' fact." in explained.text()
+        assert f"{stranger.answer}, number {stranger.rank} of all that attention reached" in explained.text()
 
 
 def test_an_entity_whose_only_fact_is_missing_still_fits(reasoner: Reasoner) -> None:

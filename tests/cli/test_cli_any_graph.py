@@ -57,7 +57,7 @@ def test_where_little_is_known_a_note_says_so(call: Call, tmp_path: Path) -> Non
     assert result.code == 0 and result.out.count("Note: ") == 3
     raw = call("ask", tmp_path / "few.csv", "a", "likes", "--json", "-")
     assert raw.err.count("Note: ") == 3
-    assert all("take the answers for guesses" in answer["note"] for answer in json.loads(raw.out))
+    assert all("treat the answers as guesses" in answer["note"] for answer in json.loads(raw.out))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tiny_family import TINY, Call
+from tiny_family import FACTS, TINY, Call
 
 from dpmpn.cli.output import Output, table
 from dpmpn.config import all_settings
@@ -74,7 +74,7 @@ def test_training_says_what_it_chose_and_what_to_do_next(call: Call, family: Pat
     )
     assert result.code == 0
     (told,) = [line for line in result.out.splitlines() if line.startswith("settings: ")]
-    assert "model=paper, n_dims=6, " in told and told.endswith("--verbose says all, and why")
+    assert "model=paper, n_dims=6, " in told and told.endswith("--verbose lists all, with reasons")
     assert " = " not in result.out
     assert f"dpmpn evaluate {out}" in result.out
     report = json.loads((tmp_path / "result.json").read_text())
@@ -120,7 +120,7 @@ def test_interrupted_training_says_how_to_go_on(family: Path, tmp_path: Path) ->
     process.send_signal(signal.SIGINT)
     printed, _ = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert f"Go on with: dpmpn train {family} --out {out} --resume" in printed
+    assert f"Continue with: dpmpn train {family} --out {out} --resume" in printed
     assert RunFolder.open(out).has_weights()
 
 
@@ -214,3 +214,31 @@ def test_a_swapped_head_and_relation_are_told_apart(call: Call, trained: Path) -
 
 def test_the_question_is_shown_with_the_names_of_the_graph(call: Call, trained: Path) -> None:
     assert "<child7, father, ?>" in call("predict", trained, "CHILD7", "Father").out
+
+
+def test_a_file_is_trained_on_without_any_option(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("kin.v2.csv").write_text("".join(",".join(fact) + "\n" for fact in FACTS))
+    result = call("train", "kin.v2.csv", *TINY, "--max-queries", 20)
+    assert result.code == 0 and "runs/kin" in result.out
+    assert call("predict", "runs/kin", "child0", "mother").code == 0
+    again = call("train", "kin.v2.csv", *TINY)
+    assert again.code == 2 and "runs/kin already holds a run" in again.err
+
+
+@pytest.mark.parametrize("named", ["facts.csv", "countries"])
+@pytest.mark.parametrize(
+    "words",
+    [["predict", "x", "y"], ["explain", "x", "y"], ["complete"], ["evaluate"], ["serve"], ["calibrate"]],
+    ids=lambda words: str(words[0]),
+)
+def test_facts_in_the_place_of_a_run_are_told_what_to_do_with(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("facts.csv").write_text("".join(",".join(fact) + "\n" for fact in FACTS))
+    result = call(words[0], named, *words[1:])
+    assert result.code == 2 and result.err.count("\n") == 1
+    assert f"any-graph --on {named}" in result.err and f"`dpmpn train {named}`" in result.err

@@ -99,7 +99,7 @@ def test_json_that_cannot_be_written(call: Call, trained: Path, tmp_path: Path) 
     ("arguments", "says"),
     [
         (["tarin"], ["tarin", "train"]),
-        (["train", "countries"], ["--out"]),
+        (["train"], ["DATASET_OR_FOLDER"]),
         (["predict", "somewhere"], ["HEAD"]),
         (["evaluate", "somewhere", "--n-dims", "3"], ["--n-dims"]),
         (["bench", "countries", "--seconds", "-1"], ["--seconds"]),

@@ -11,6 +11,7 @@ import rdflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpmpn.data.importer import SplitChoice, dataset_from
 from dpmpn.data.names import normal
 from dpmpn.data.sources import formats, frames
 from dpmpn.data.sources.base import ReadOptions
@@ -284,3 +285,17 @@ def test_no_package_is_imported_to_recognise_objects():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_mistakes_are_told_in_the_words_of_python() -> None:
+    frame = pl.DataFrame([["a", "r", "b", "x"], ["c", "r", "d", "y"]], ["p", "q", "r2", "t"], orient="row")
+    with pytest.raises(
+        DataError, match=r"say it with columns, such as columns='[^']+'; .* give wide=True$"
+    ) as told:
+        dataset_from(frame)
+    assert "--" not in str(told.value)
+    chosen = {"split": SplitChoice("none")}
+    by_text = dataset_from(frame, columns="p, q, r2", **chosen)
+    assert by_text.train.tolist() == dataset_from(frame, columns=["p", "q", "r2"], **chosen).train.tolist()
+    with pytest.raises(DataError, match="no facts in None"):
+        dataset_from(None)

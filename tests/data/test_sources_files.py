@@ -130,6 +130,8 @@ def test_a_first_line_unlike_the_others_is_noted(tmp_path):
         "the first line was read as names of columns ('person', 'rel name', 'company'); "
         "give --no-header if it is a fact"
     ]
+    source = SeparatedSource(write(tmp_path, "player,predicate,club\n" + facts, "f.csv"), ReadOptions())
+    assert len(rows(source)) == 9 and "read as names of columns" in source.account.notes[0]
     source = SeparatedSource(write(tmp_path, "Ann,is kin of,Bo\n" + facts, "f.csv"), ReadOptions())
     assert rows(source)[0] == ("Ann", "is kin of", "Bo")
     assert source.account.notes == [

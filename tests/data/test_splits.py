@@ -109,7 +109,9 @@ def test_graphs_too_small_to_split_stay_whole(rows):
         time_split(triples, np.zeros(len(rows)), *SIZES, 0.1, 0.3),
     ):
         assert not split.assignment.any()
-        assert "too few to hold any out" in split.sentence or "nothing could be held out" in split.sentence
+        assert (
+            "too few facts to hold any out" in split.sentence or "nothing could be held out" in split.sentence
+        )
 
 
 @pytest.mark.parametrize(("valid", "test"), [(0.5, 0.5), (-0.1, 0.1), (0, 1.0), (float("nan"), 0)])

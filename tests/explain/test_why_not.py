@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from all_fit import AllFit
 
 from dpmpn.ask.core import Answers
 from dpmpn.ask.results import QueryResult
@@ -64,7 +65,7 @@ def _question(
     query = np.zeros(len(nodes), np.int64)
     columns = query, nodes, scores, np.zeros(len(nodes))
     reached = Answers(trace.heads, trace.relations, *columns, prior=None, trace=trace)
-    return QueryResult(graph, horizon, known=None, reached=reached, query=0, inverse=False)
+    return AllFit(graph, horizon, known=None, reached=reached, query=0, inverse=False)
 
 
 def _step(graph: KnowledgeGraph, senders: dict[str, float], edges: Sequence[Sent], n3: int) -> TraceStep:
@@ -156,7 +157,7 @@ def test_the_first_answer_is_said_to_be_it(graph: KnowledgeGraph) -> None:
     why = reason(asked(graph, *TWO_STEPS), "d")
     assert (why.reason, why.rank, why.by, why.first_way) == ("first_answer", 1, (), None)
     assert why.text() == (
-        "d is the first answer, with score 0.400. The strongest path to d, a > b > d, brought 100% of its "
+        "d is the first answer, with score 0.400. The strongest path to d, a > b > d, carried 100% of its "
         "attention."
     )
 
@@ -174,7 +175,7 @@ def test_out_competed_says_by_what_and_where_the_paths_part(graph: KnowledgeGrap
     fork = why.parted
     assert fork and (fork.name, fork.step, fork.towards.name, fork.other.name) == ("a", 1, "c", "b")
     assert (fork.towards.attention, fork.other.attention) == (pytest.approx(0.3), pytest.approx(0.5))
-    assert "before it are d (0.400), c (0.270), b (0.150) and 1 more." in why.text()
+    assert "ahead of it are d (0.400), c (0.270), b (0.150) and 1 more." in why.text()
     assert (
         "They part at a, which in step 1 sent 50% of its attention to b and 30% to c; further on c, "
         in why.text()
@@ -209,7 +210,7 @@ def test_a_first_answer_on_the_way_to_the_candidate_kept_its_attention(graph: Kn
 def test_the_head_can_be_asked_about_like_any_other(graph: KnowledgeGraph) -> None:
     why = reason(asked(graph, *TWO_STEPS), "a")
     assert (why.reason, why.distance) == ("out_competed", 0)
-    assert "The strongest path to a, a > b > a, brought 42% of its attention" in why.text()
+    assert "The strongest path to a, a > b > a, carried 42% of its attention" in why.text()
     stays = ([("a", "a", 0.4), ("a", "b", 0.6)], [("a", "a", 1.0), ("b", "b", 0.1), ("b", "d", 0.9)])
     why = reason(asked(graph, *stays), "a")
     assert why.way and why.way.hops == ()
@@ -320,8 +321,8 @@ def test_much_larger_limits_are_told_with_what_they_cost(graph: KnowledgeGraph) 
 
     assert "To follow it further, try " in advice(320, 16000)
     assert advice(2560, 4000).endswith(
-        "To follow it further would take ask_attending_from_per_step = 2560 (--ask-attending-from-per-step 2560) and "
-        "ask_attending_to_per_step = 4000 (--ask-attending-to-per-step 4000): up to 64 times the work of each step."
+        "Following it further would take ask_attending_from_per_step = 2560 (--ask-attending-from-per-step 2560) and "
+        "ask_attending_to_per_step = 4000 (--ask-attending-to-per-step 4000): up to 64 times the work in each step."
     )
 
 
@@ -436,5 +437,7 @@ def test_entities_that_share_a_label_are_told_apart(graph: KnowledgeGraph) -> No
     labelled = graph.labelled(labels.with_columns(pl.col("description", "type").cast(pl.String)))
     why = reason(replace(asked(graph, *TWO_STEPS), graph=labelled), "b")
     assert (why.candidate, why.label) == ("b", "twin")
-    assert why.text().startswith("twin (b) is answer number 3, with score 0.150; before it are twin (d) (0.4")
+    assert why.text().startswith(
+        "twin (b) is answer number 3, with score 0.150; ahead of it are twin (d) (0.4"
+    )
     assert "twin" in why.by[0].label and "(d)" not in why.by[0].label

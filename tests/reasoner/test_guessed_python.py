@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, KFold, ParameterGrid
 
 import dpmpn
 from dpmpn import DataError, Reasoner, SplitChoice, dataset_from, progress
-from dpmpn.errors import WrongType
+from dpmpn.errors import RunError, WrongType
 from dpmpn.train.run_folder import run_path
 
 FACTS = [
@@ -280,3 +280,9 @@ def test_what_takes_long_shows_how_far_it_is_where_somebody_watches(
     }.items():
         assert what in shown(work)
         assert not shown(partial(work, progress=False))
+
+
+def test_a_file_of_facts_is_not_loaded_as_a_run(tmp_path: Path) -> None:
+    (tmp_path / "facts.csv").write_text("a,r,b\n")
+    with pytest.raises(RunError, match=r"is a file, not the folder of a run; .*Reasoner\(\)\.fit\("):
+        Reasoner.load(tmp_path / "facts.csv")

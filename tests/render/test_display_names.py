@@ -29,7 +29,7 @@ def test_relations_of_the_same_label_are_told_apart_in_sentences() -> None:
     text = explanation_text(
         explained("b", {"r1": "rel\nnl", "r2": "rel\nnl"}, facts=facts, moves=moves, head="a", relation="r1")
     )
-    assert "100% came along: a rel\\nnl (r1) and rel\\nnl (r2) b." in text
+    assert "100% a rel\\nnl (r1) and rel\\nnl (r2) b." in text
     assert "Question: <a, rel\\nnl (r1), ?>" in text
 
 

@@ -303,7 +303,7 @@ def test_an_answer_at_which_attention_stayed_has_a_page_too(opened: Open) -> Non
 
 def test_the_words_of_a_step_say_where_attention_is_and_what_the_answer_has() -> None:
     first, second, third, last = step_texts(explained())
-    assert first == "Start: all of the attention is at Serbia, which the question is about."
+    assert first == "Start: all of the attention is at Serbia, the entity the question is about."
     assert second == (
         "Step 1: 50% of the attention is at Kosovo, 30% at Hungary and 20% at Serbia. The strongest flow, 50%, "
         "came from Serbia along “Kosovo neighbour Serbia”. 20% stayed where it was. The answer has none yet."

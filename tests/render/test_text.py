@@ -18,14 +18,14 @@ Question: <Serbia, in, ?>
 Answer: Europe, the first answer, with score 0.800 (the part of the model's attention that ended there).
 The graph does not state this fact; it is one of the test facts that were held out.
 
-In 2 steps attention went from Serbia to Europe. Of what arrived there
-   75% came along: Kosovo borders Serbia (both ways), then Kosovo in Europe.
-   25% came along: Hungary borders Serbia, then Hungary in Europe.
-These 2 ways brought all of it.
+In 2 steps, attention moved from Serbia to Europe along these paths:
+   75% Kosovo borders Serbia (both ways), then Kosovo in Europe.
+   25% Hungary borders Serbia, then Hungary in Europe.
+Together they carried all of it.
 
 Query: (Serbia, in, Europe)
 
-Selected key edges, of the 3 strongest paths, which brought 100%:
+Selected key edges, from the 3 strongest paths, which carried 100%:
    75% Kosovo, in, Europe
    43% Kosovo, borders, Serbia
    32% Serbia, borders, Kosovo
@@ -45,7 +45,7 @@ Selected key edges, of the 3 strongest paths, which brought 100%:
         ({"score": 2e-9}, "with score 2e-09"),
         (
             {"prior": 0.03},
-            "with score 0.800.\nBefore any step, without any path, it had 0.030.",
+            "with score 0.800.\nBefore any step, judged by its relations alone, it had 0.030.",
         ),
         (
             MEASURED,
@@ -71,7 +71,7 @@ def test_labels_are_shown_with_their_identifiers_and_alone_in_sentences() -> Non
     text = explanation_text(explained(labels=labels))
     assert "<Republic of Serbia (Serbia), in, ?>" in text
     assert (
-        "came along: Kosovo and Metohija has a border with Republic of Serbia (both ways), then Kosovo and "
+        "Kosovo and Metohija has a border with Republic of Serbia (both ways), then Kosovo and "
         "Metohija in Europe." in text
     )
     assert "Query: (Republic of Serbia (Serbia), in, Europe)" in text
@@ -89,7 +89,7 @@ def test_a_question_asked_backwards_is_a_query_in_the_files_direction() -> None:
     text = explanation_text(explained("Kosovo", moves=moves, head="Europe", inverse=True))
     assert text.startswith("Question: <?, in, Europe>\n")
     assert "Query: (Kosovo, in, Europe)" in text
-    assert "This way brought all of it." in text
+    assert "This path carried all of it." in text
 
 
 def test_parallel_relations_are_one_way() -> None:
@@ -99,13 +99,16 @@ def test_parallel_relations_are_one_way() -> None:
     (way,) = explanation.path_groups
     assert way.share == pytest.approx(1.0)
     assert way.entities == ("a", "b")
-    assert "100% came along: a r1, r2, r3 and 1 more b and b r5 a." in explanation_text(explanation)
+    assert "100% a r1, r2, r3 and 1 more b and b r5 a." in explanation_text(explanation)
 
 
 def test_attention_that_never_left() -> None:
     moves = [[("Serbia", "=", "Serbia", 1.0)]]
     text = explanation_text(explained("Serbia", moves=moves))
-    assert "In 1 step attention ended at Serbia, where it began. Of what did\n  100% never left.\n" in text
+    assert (
+        "In 1 step, attention came back to Serbia, where it began, along these paths:\n  100% never left.\n"
+        in text
+    )
     assert "none: this attention never left the head" in text
 
 
@@ -119,8 +122,8 @@ def test_of_many_ways_and_facts_the_strongest_are_shown() -> None:
     ]
     explanation = explained("z", facts=facts, moves=moves, head="a", relation="r")
     text = explanation_text(explanation)
-    assert text.count("came along: ") == SHOWN_PATHS
-    assert "These 5 ways brought 64% of it; the other 36% came along weaker ones." in text
+    assert text.count(", then ") == SHOWN_PATHS
+    assert "Together they carried 64% of it; weaker paths carried the other 36%." in text
     n_facts = len(explanation.key_facts)
     assert n_facts == 18  # nine ways bring 92 %, eight less than the 90 % that are kept
     assert "more" not in text.partition("Selected key edges")[2]
@@ -169,7 +172,7 @@ def test_any_answer_of_a_model_can_be_told() -> None:
 def test_a_name_that_ends_with_a_stop_gets_no_second_one() -> None:
     text = explanation_text(explained(labels={"Europe": "Europe Co., Ltd."}))
     assert "then Kosovo in Europe Co., Ltd.\n" in text
-    assert " to Europe Co., Ltd. Of what arrived there\n" in text and ".." not in text
+    assert " to Europe Co., Ltd. along these paths:\n" in text and ".." not in text
 
 
 def test_nor_does_one_in_the_reasons_against_an_answer() -> None:

@@ -48,7 +48,7 @@ def test_answers_that_do_not_fit_are_left_out_unless_they_are_asked_for(server: 
     others = {each["name"] for each in every["answers"]} - {"father7"}
     assert "mother7" in others
     (note,) = fitting["notes"]
-    assert "left out" in note and "mother7" in note and not every["notes"]
+    assert "not shown" in note and "mother7" in note and not every["notes"]
     many = {"questions": [QUESTION], "any_role": True}
     (result,) = server.client.post("/api/v1/ask-many", json=many).json()["results"]
     assert result["answers"] == every["answers"]

@@ -38,7 +38,7 @@ def test_answers_come_with_what_can_be_expected(asked: Reasoner, relation: str, 
     )
     assert len(every.notes) == n_notes
     assert fitting.notes[:n_notes] == every.notes
-    assert all("left out" in note for note in fitting.notes[n_notes:])
+    assert all("not shown" in note for note in fitting.notes[n_notes:])
 
 
 def test_the_page(opened: Open, tmp_path: Path) -> None:
@@ -53,4 +53,4 @@ def test_the_page(opened: Open, tmp_path: Path) -> None:
         page = opened("?head=child7&relation=father", url=url)
         page.sees(".answers button")
         notes = re.findall("Note: .*", page.locator("#answers").inner_text())
-        assert len(notes) == 1 and notes[0].startswith("Note: left out, as nothing like them is ")
+        assert len(notes) == 1 and notes[0].startswith("Note: not shown, because nothing like them is ")

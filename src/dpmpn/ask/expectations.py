@@ -25,15 +25,17 @@ class Expectations:
         if np.count_nonzero(self._n_facts[: graph.n_forward]) == 1:
             only = one_line(graph.relation_names.label(int(self._n_facts[: graph.n_forward].argmax())))
             found.append(
-                f"this graph has one relation, '{only}', and nothing else speaks for its facts: expect what its "
-                "own facts repeat, and no more"
+                f"this graph has only one relation, '{only}', so nothing else can support its facts: expect no more "
+                "than patterns that its own facts repeat"
             )
         shared = self._share_with_others()
         if shared < _FEW_SHARED:
-            facts = f"{percent(shared)} of the facts share" if shared else "no two facts of this graph share"
+            facts = (
+                f"only {percent(shared)} of the facts share" if shared else "no two facts of this graph share"
+            )
             found.append(
-                f"{facts} an entity, so chains of facts lead nowhere: expect answers that are frequent, whoever is "
-                "asked about"
+                f"{facts} an entity, so chains of facts lead nowhere: expect the most frequent answers, whatever the "
+                "question is about"
             )
         return tuple(found)
 
@@ -47,7 +49,7 @@ class Expectations:
         facts = counted(count, "fact") if count else "no facts"
         few = (
             f"'{one_line(graph.relation_names.label(asked))}' has {facts} in this graph, too few to tell what it "
-            "follows from: take the answers for guesses, whatever their probabilities"
+            "follows from: treat the answers as guesses, whatever their probabilities"
         )
         return (*self.of_graph, few)
 

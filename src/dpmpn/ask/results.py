@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from dpmpn.render.formats import Explanation, WhyNot
 
 
-LEFT_OUT = "left out"
+LEFT_OUT = "not shown"
+"""How a note on answers that do not fit begins."""
 _NAMED = 3  # of the answers that are left out
 
 
@@ -205,7 +206,7 @@ class QueryResult:
         relation = one_line(self.question.relation_label)
         end = "head" if self.inverse else "tail"
         return (
-            f"{LEFT_OUT}, as nothing like them is the {end} of a '{relation}' fact: {listed(names + more)}",
+            f"{LEFT_OUT}, because nothing like them is the {end} of any '{relation}' fact: {listed(names + more)}",
         )
 
     def is_reached(self, entity: int) -> bool:
@@ -224,14 +225,14 @@ class QueryResult:
         (prediction,) = self._predictions(np.array([row]), rank)
         prior = None if explained.prior is None else float(explained.prior[0])
         flow = AnswerFlow.to(self.flow, int(explained.entities[0]))
-        return Explanation(self.question, prediction, self.horizon, self.graph, flow, prior)
+        return Explanation(self.question, prediction, self.horizon, self.graph, flow, prior, bool(fits[row]))
 
     def why_not(self, candidate: int) -> "WhyNot":
         """Where a candidate lost its attention."""
         from dpmpn.explain.why_not import ReachedNodes, why_not
         from dpmpn.render.formats import WhyNot
 
-        found = self.reached.entities, self.reached.scores
+        found = self.reached.entities, self.reached.scores, self._judged.fits
         reached = ReachedNodes(self.graph, self.horizon, self.head, self.flow, *found)
         return WhyNot(**vars(why_not(reached, candidate)))
 

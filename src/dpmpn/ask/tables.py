@@ -189,7 +189,7 @@ class Parts(AbstractContextManager["Parts"]):
         except RunError as error:
             if not isinstance(error.__cause__, OSError):
                 raise
-            advice = "what was done is kept: make room, and the same command goes on"
+            advice = "what was done is kept: free some space and run the same command again"
             raise RunError(f"{error}; {advice}") from error
 
     def _is_finished(self) -> bool:
@@ -213,13 +213,13 @@ class Parts(AbstractContextManager["Parts"]):
                 write_json(path, request)
             sync(self.folder.parent)
             return
-        made_for = read_json(path, f"remove {self.folder} to begin again")
+        made_for = read_json(path, f"remove {self.folder} to start over")
         if made_for != request and not any(self.folder.glob(_PARTS)):
             write_json(path, request)  # nothing was done for the other one
         elif made_for != request:
             raise RunError(
-                f"{self.folder} was begun with another request ({_difference(made_for, request)}); "
-                "finish it with the command that began it, or remove the folder, or choose another --out"
+                f"{self.folder} was started with other options ({_difference(made_for, request)}); "
+                "finish it with the command that started it, remove the folder, or choose another --out"
             )
 
     def _whole_parts(self) -> list[Path]:

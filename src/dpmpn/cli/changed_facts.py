@@ -1,6 +1,7 @@
 """Who is asked, and on what: a run or the pre-trained model, another graph (--on), facts more or fewer."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ import typer
 from dpmpn.ask.expectations import FEW_FACTS
 from dpmpn.cli.output import Output
 from dpmpn.data.importer import load_facts
+from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, DataError, UnknownName
 from dpmpn.models.any_graph.settings import AnyGraphSettings
 from dpmpn.reasoner.reasoner import Reasoner
@@ -34,17 +36,17 @@ OtherGraph = Annotated[
         "--on",
         metavar="FACTS",
         help="ask about another graph: a file of facts, a folder with a file train.*, a name of `dpmpn datasets` "
-        f"or another run. {ANY_GRAPH} takes any graph; models trained with --model strong, which learn about relations "
-        "only, take one with the same relations and any entities",
+        f"or another run. {ANY_GRAPH} takes any graph; models trained with --model strong take one with the "
+        "same relations and any entities",
     ),
 ]
 Added = Annotated[
     list[Path] | None,
-    typer.Option("--add", metavar="FILE", help="use these facts as well; may be repeated"),
+    typer.Option("--add", metavar="FILE", help="add these facts to the graph; may be repeated"),
 ]
 Removed = Annotated[
     list[Path] | None,
-    typer.Option("--remove", metavar="FILE", help="do without these facts; may be repeated"),
+    typer.Option("--remove", metavar="FILE", help="remove these facts from the graph; may be repeated"),
 ]
 _SHOWN_NEW = 3  # names of new entities, and of relations
 _IMPORT_OPTION = "--(columns|wide|no-wide|cell-separator|skip-bad|format|separator|no-header|header|query)"
@@ -56,6 +58,7 @@ def loaded(run: str, on: str | None, settings: Mapping[str, str]) -> Reasoner:
 
     folder = Path(run)
     if run != ANY_GRAPH and not is_pretrained(folder):
+        _refuse_facts(run)
         return Reasoner.load(run, **settings)
     if on is None:
         raise ConfigError(
@@ -63,6 +66,20 @@ def loaded(run: str, on: str | None, settings: Mapping[str, str]) -> Reasoner:
             f"folder with a file train.*, or a name listed by `dpmpn datasets`"
         )
     return Reasoner.pretrained(None if run == ANY_GRAPH else folder, **settings)
+
+
+def _refuse_facts(run: str) -> None:
+    """Say what to do where facts are named in the place of a run."""
+    from dpmpn.train.run_folder import run_path
+
+    if run_path(run).is_dir() or not (Path(run).is_file() or find_dataset(run)):
+        return
+    what = "a file, not the folder of a run" if Path(run).is_file() else "a dataset, not a run"
+    facts = shlex.quote(run)
+    raise ConfigError(
+        f"{run} is {what}; to ask without training, name {ANY_GRAPH} --on {facts} in its place; to train on it, run "
+        f"`dpmpn train {facts}`"
+    )
 
 
 def opened(output: Output, run: str, on: str | None, settings: Mapping[str, str]) -> Reasoner:

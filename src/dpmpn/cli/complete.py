@@ -29,7 +29,7 @@ MinProbability = Annotated[
     number(
         float,
         "--min-probability",
-        "only facts at least so probable, from 0 to 1",
+        "only facts that are at least this probable, from 0 to 1",
         at_least=0,
         at_most=1,
         metavar="P",
@@ -40,25 +40,29 @@ Table = Annotated[
     typer.Option(
         "--out",
         metavar="FILE",
-        help="write them to a .csv, .tsv, .jsonl or .parquet file; a killed run goes on from there",
+        help="write them to a .csv, .tsv, .jsonl or .parquet file; an interrupted run continues from there",
     ),
 ]
 HeadsAsked = Annotated[
     str,
     typer.Option(
         metavar="like|stated|all",
-        help="whom to ask: entities like those that have the relation, only those, or all",
+        help="which heads to ask about: entities that have the relation and those like them, only those that "
+        "have it, or all",
     ),
 ]
-BothDirections = Annotated[bool, typer.Option("--both-directions", help="ask for heads, too; twice the work")]
+BothDirections = Annotated[
+    bool, typer.Option("--both-directions", help="also ask for heads; takes twice as long")
+]
 HeldOut = Annotated[
-    bool, typer.Option("--held-out", help="count validation and test facts as missing, and mark them")
+    bool, typer.Option("--held-out", help="treat validation and test facts as missing, and mark them")
 ]
 MaxQuestions = Annotated[
-    int | None, number(int, "--max-questions", "ask so many questions, the best ones", at_least=1)
+    int | None,
+    number(int, "--max-questions", "ask at most this many questions, the most promising ones", at_least=1),
 ]
 Why = Annotated[
-    bool, typer.Option("--why", help="show all the facts that support each, not only the strongest")
+    bool, typer.Option("--why", help="show all chains of facts that support each, not only the strongest")
 ]
 
 
@@ -80,12 +84,12 @@ def command(
     *,
     settings: dict[str, str],
 ) -> None:
-    """List the most probable facts that are stated nowhere, each with what supports it.
+    """List the most probable missing facts, each with the facts that support it.
 
-    Probabilities are those of `dpmpn predict`: they were measured by asking for the validation facts.
+    The probabilities are the same as in `dpmpn predict`: they were measured by asking for the validation facts.
 
-    Of a file of facts, at once: dpmpn complete any-graph --on facts.csv. Where there are no validation facts, a tenth
-    of the facts is hidden and asked for.
+    For a file of facts, without training: dpmpn complete any-graph --on facts.csv. If there are no validation facts, a
+    tenth of the facts is hidden and asked for.
     """
     output = Output(json)
     from dpmpn.ask.measure import hides_facts
@@ -124,13 +128,13 @@ def _show_result(output: Output, facts: "pl.DataFrame", out: Path | None, why: b
             pass  # which was said before
         elif hidden:
             output.say(
-                "Probabilities are those of a graph that lacks a tenth of its facts; where less is missing, expect "
-                "fewer to be right."
+                "These probabilities hold for a graph that lacks a tenth of its facts. If yours lacks fewer, expect "
+                "fewer of these answers to be right."
             )
         elif "held_out" not in facts.columns:
             output.say(
-                "Probabilities are those of a graph that lacks as much as was held out. The validation and test facts "
-                "are not in this list, so expect fewer to be right; --held-out leaves them in, marked."
+                "These probabilities hold if the graph lacks as many facts as were held out. This list leaves out the "
+                "validation and test facts, so expect fewer of it to be right; --held-out includes them, marked."
             )
     if out is not None:
         rest = f"; the first {len(shown)} are shown" if len(shown) < len(facts) else ""

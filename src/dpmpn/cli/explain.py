@@ -31,7 +31,7 @@ Answer = Annotated[
 Others = Annotated[
     list[str] | None,
     typer.Option(
-        "--why-not", metavar="ENTITY", help="say where this one lost its attention; may be repeated"
+        "--why-not", metavar="ENTITY", help="explain where this one lost its attention; may be repeated"
     ),
 ]
 Inverse = Annotated[
@@ -39,14 +39,14 @@ Inverse = Annotated[
 ]
 Labels = Annotated[
     Path | None,
-    typer.Option("--labels", metavar="FILE", help="what identifiers are called, as in `dpmpn import`"),
+    typer.Option("--labels", metavar="FILE", help="names for identifiers, as in `dpmpn import`"),
 ]
 Folder = Annotated[
     Path | None,
     typer.Option(
         "--out",
         metavar="DIR",
-        help="write files to this folder, in the place of those of an earlier explanation",
+        help="write files to this folder, replacing those of an earlier explanation",
     ),
 ]
 Formats = Annotated[
@@ -54,8 +54,8 @@ Formats = Annotated[
     typer.Option(
         "--format",
         metavar="LIST",
-        help=f"of {listed(list(FORMATS))}, with commas between; text, or with --out all of them. "
-        f"Without --out one of {listed(_PRINTED)} is printed",
+        help=f"what to write, separated by commas: {listed(list(FORMATS), 'or')}; by default all of them with --out, "
+        f"and text without. Without --out, one of these can be printed: {listed(_PRINTED)}",
     ),
 ]
 
@@ -64,7 +64,7 @@ Formats = Annotated[
 def command(
     run_dir: RunName,
     head: Annotated[str, typer.Argument(metavar="HEAD", help="the entity the question is about")],
-    relation: Annotated[str, typer.Argument(metavar="RELATION", help="the relation that is asked")],
+    relation: Annotated[str, typer.Argument(metavar="RELATION", help="the relation to ask about")],
     answer: Answer = None,
     why_not: Others = None,
     inverse: Inverse = False,
@@ -78,9 +78,9 @@ def command(
     *,
     settings: dict[str, str],
 ) -> None:
-    """Explain an answer: what carried the model's attention to it, and how much came along each path.
+    """Explain an answer: the facts that carried the model's attention to it, and how much came along each path.
 
-    Nothing is computed beyond the answer itself: the explanation is read from what the model did.
+    The explanation is read from what the model did while it answered; nothing is computed beyond that.
 
     For example: dpmpn explain runs/demo Serbia in_subregion --why-not "Eastern Europe" --out why
 
@@ -90,7 +90,7 @@ def command(
 
     dpmpn explain runs/demo Serbia in_subregion --remove why/key_facts.csv
 
-    With --on, the question is about another graph, and so are the facts that are shown.
+    With --on, the question is asked on another graph instead of the run's own.
     """
     formats = _formats(format, out, json)
     raw = json == STDOUT or (out is None and formats != ["text"])

@@ -29,7 +29,7 @@ Inverse = Annotated[
 ]
 New = Annotated[bool, typer.Option("--new", help="leave out answers that are known or held out")]
 AnyRole = Annotated[
-    bool, typer.Option("--any-role", help="show answers, too, that do not fit what the relation asks for")
+    bool, typer.Option("--any-role", help="also show answers that do not fit what the relation asks for")
 ]
 Why = Annotated[
     bool, typer.Option("--why", help="show the facts that carried the attention to the first answer")
@@ -43,7 +43,7 @@ def command(
         str | None, typer.Argument(metavar="[HEAD]", help="the entity the question is about")
     ] = None,
     relation: Annotated[
-        str | None, typer.Argument(metavar="[RELATION]", help="the relation that is asked")
+        str | None, typer.Argument(metavar="[RELATION]", help="the relation to ask about")
     ] = None,
     top: Top = 10,
     inverse: Inverse = False,
@@ -67,14 +67,15 @@ def command(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="where the answers to --queries go: .csv, .tsv, .jsonl or .parquet; a killed run goes on from there",
+            help="where the answers to --queries go: .csv, .tsv, .jsonl or .parquet; an interrupted run continues from "
+            "there",
         ),
     ] = None,
     skip_unknown: Annotated[
         bool,
         typer.Option(
             "--skip-unknown",
-            help="leave out those of --queries whose names the graph does not have, or several have",
+            help="skip questions of --queries that name something unknown or ambiguous",
         ),
     ] = False,
     json: JsonTarget = None,
@@ -83,9 +84,9 @@ def command(
 ) -> None:
     """Ask a trained model: ranked answers with their probabilities.
 
-    Known ones are those the graph states, held-out ones those that only validation or test facts state.
+    An answer marked as known is a fact of the graph; one marked as held out is a validation or test fact.
 
-    With --on, HEAD and the answers are entities of another graph, which the model reasons on instead of its own.
+    With --on, the question is asked on another graph instead of the run's own.
     """
     output = Output(json)
     _check_request(head, relation, inverse, queries, out, skip_unknown)
@@ -193,7 +194,7 @@ def _show_answers(
 
     output.say(question, style="bold")
     if not predictions:
-        output.say("  no answers: the model's attention reached none that fits")
+        output.say("  no answers: attention reached nothing that fits")
         return
     # Columns that would be empty, or say the same twice, are not shown.
     labelled = ("identifier",) if graph.entities.has_labels else ()
@@ -220,7 +221,7 @@ def _show_answers(
         )
     if through:
         output.say(
-            "through new: part of the attention that came through entities the model was not trained on"
+            "through new: the share of the attention that came through entities the model was not trained on"
         )
     if why:
         output.say(f"Why {predictions[0].label}:")
@@ -251,7 +252,7 @@ def _measured(prediction: "Prediction") -> tuple[str, ...]:
 def _show_report(output: Output, report: "FileReport", out: Path) -> None:
     earlier = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
     output.say(f"{report.answered:,} of {counted(report.questions, 'question')} answered{earlier}")
-    left_out = counted(report.unknown, "was", "were") + " left out: what they name is unknown or not clear"
+    left_out = counted(report.unknown, "was", "were") + " left out: they name something unknown or ambiguous"
     without = counted(report.without_answers, "has", "have") + " no answers"
     for count, problem in ((report.unknown, left_out), (report.without_answers, without)):
         if count:

@@ -14,13 +14,13 @@ from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.cli.settings import DatasetName, PresetName, chosen_settings, with_settings
 from dpmpn.cli.signals import stoppable
 from dpmpn.config import Config, check_overrides, to_dict, with_overrides
-from dpmpn.data.dataset import Dataset, name_of_folder
+from dpmpn.data.dataset import Dataset, name_of_folder, run_name
 from dpmpn.data.importer import load_dataset
 from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.models.any_graph.settings import AnyGraphSettings
 from dpmpn.train.trackers import EVENTS, check_tracker
-from dpmpn.wording import duration, plural
+from dpmpn.wording import counted, duration, plural
 
 if TYPE_CHECKING:
     from dpmpn.evaluate.report import Report
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _TELLING = ("model", "n_dims", "n_steps_in_agnn", "n_epochs", "batch_size", "learning_rate")
 """Settings that say most about a training; every model has them."""
+_RUNS = Path("runs")
+"""Where a run goes if no folder is named."""
 _MEASURED_FACTS = 2000
 """Of the held-out facts, at the end of training: minutes at most; `dpmpn evaluate` asks about all of them."""
 
@@ -37,48 +39,54 @@ _MEASURED_FACTS = 2000
 @with_settings()
 def command(
     dataset: DatasetName,
-    out: Annotated[Path, typer.Option("--out", metavar="RUN_DIR", help="folder of the run")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="RUN_DIR", help="folder of the run; default: runs/ and the dataset's name"
+        ),
+    ] = None,
     preset: PresetName = None,
     start: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="any-graph|FOLDER",
-            help="begin from the model for any graph that comes with the package, or from one that `dpmpn pretrain` "
-            "made, instead of from random numbers",
+            help="start from the model for any graph that comes with the package, or from one made with `dpmpn "
+            "pretrain`, instead of from random weights",
         ),
     ] = None,
     max_queries: Annotated[
         int | None,
-        number(int, "--max-queries", "end after so many queries", at_least=1, at_most=10**12, hidden=True),
+        number(int, "--max-queries", "stop after this many queries", at_least=1, at_most=10**12, hidden=True),
     ] = None,
     max_minutes: Annotated[
-        float | None, number(float, "--max-minutes", "end after so many minutes", above=0)
+        float | None, number(float, "--max-minutes", "stop after this many minutes", above=0)
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="go on with the run in RUN_DIR")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="continue the run in RUN_DIR")] = False,
     log_to: Annotated[
         str | None,
         typer.Option(
             "--log-to",
             metavar="tensorboard|mlflow",
-            help="write loss, speed and validations to this tool as well; TensorBoard reads them in RUN_DIR",
+            help="also send loss, speed and validations to this tool; TensorBoard reads them from RUN_DIR",
         ),
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="say of all settings that were chosen why they were")
+        bool, typer.Option("--verbose", help="list all settings, with the reason for each")
     ] = False,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
 ) -> None:
-    """Train a model; the best one of the validations is kept.
+    """Train a model and measure it; it is validated as it goes, and the best version is kept.
 
-    Settings come from --preset, else from the dataset's own preset for
-    --model, else from the graph's statistics; each can be changed by its
-    option. --help-all shows all of them, with the defaults that hold where
-    none of these says otherwise.
+    The settings come from --preset if you give one, otherwise from the
+    dataset's own preset, otherwise from the size and shape of the graph.
+    Each setting can be changed with its option: --help-all lists them,
+    with the defaults used when nothing else decides.
     """
     output = Output(json)
+    out = out or _RUNS / run_name(dataset)
     _check_start(start, preset, resume, settings)
     check_tracker(log_to)
     run, data, config = (
@@ -107,7 +115,7 @@ def command(
     record = {"run_dir": str(out), "dataset": data.name, **asdict(result)}
     if result.stopped_because == "interrupted":
         output.say(f"Interrupted after {result.position:,} of {result.total:,} queries; the run is saved.")
-        output.say(f"Go on with: {_resume_command(dataset, out, max_queries, max_minutes)}")
+        output.say(f"Continue with: {_resume_command(dataset, out, max_queries, max_minutes)}")
         output.result(record, lambda: None)
         raise typer.Exit(stop.exit_code)
     _conclude(output, result)
@@ -124,7 +132,7 @@ def _check_start(start: str | None, preset: str | None, resume: bool, settings: 
     if start is None:
         return
     if resume:
-        raise ConfigError("--from cannot go with --resume: the run has begun already; leave it out")
+        raise ConfigError("--from cannot go with --resume: the run has already started; leave it out")
     if preset is not None:
         raise ConfigError("--preset cannot go with --from, whose model has its sizes; leave out one of them")
     if check_overrides(settings) not in (None, AnyGraphSettings.name):
@@ -169,7 +177,9 @@ def _say_settings(
     }
     of_preset = f"{reasons[0]}: " if len(reasons) == 1 else ""
     shown = ", ".join(f"{key}={values[key]}" for key in dict.fromkeys([*_TELLING, *given]))
-    output.say(f"settings: {of_preset}{shown}" + ("" if verbose else ", ...; --verbose says all, and why"))
+    output.say(
+        f"settings: {of_preset}{shown}" + ("" if verbose else ", ...; --verbose lists all, with reasons")
+    )
     if not verbose:
         return
     for reason in [f"{key} = {value}" for key, value in values.items()] if of_preset else reasons:
@@ -199,23 +209,24 @@ def _resumed(
         except RunError as error:
             raise error if is_named else other from error
     elif is_named:
-        output.say(f"'{name}' is not here to compare with: training goes on with the facts in {out}")
+        output.say(f"'{name}' is not here to compare with: training continues with the facts in {out}")
     else:
         raise other
     check_beginning(run, resume=True)
     if not run.has_weights():
-        output.say(f"{out} has no checkpoint yet: training begins anew")
+        output.say(f"{out} has no checkpoint yet: training starts over")
     return run, dataset, with_overrides(run.config, settings)
 
 
 def _introduce(output: Output, dataset: Dataset, config: Config, out: Path) -> None:
     graph = dataset.graph
     output.say(
-        f"{dataset.name}: {graph.n_entities:,} entities, {graph.n_forward:,} relations; "
+        f"{dataset.name}: {counted(graph.n_entities, 'entity', 'entities')}, "
+        f"{counted(graph.n_forward, 'relation')}; "
         f"triples: {len(dataset.train):,} train, {len(dataset.valid):,} valid, {len(dataset.test):,} test"
     )
     epochs = config.training.n_epochs
-    output.say(f"training for {epochs:g} {plural(epochs, 'epoch')} in {out}; Ctrl-C saves and ends")
+    output.say(f"training for {epochs:g} {plural(epochs, 'epoch')} in {out}; Ctrl-C saves and stops")
 
 
 def _conclude(output: Output, result: "TrainingResult") -> None:
@@ -250,7 +261,7 @@ def _measured(output: Output, out: Path) -> "Report | None":
 def _show_report(output: Output, report: "Report | None", out: Path) -> None:
     output.say()
     if report is None:
-        output.say("No facts are held out, so how good the answers are was not measured.")
+        output.say("No facts are held out, so there is nothing to measure how good the answers are.")
         return
     output.say(report.text())
     output.say(

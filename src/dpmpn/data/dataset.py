@@ -102,6 +102,12 @@ def name_of_folder(folder: Path) -> str:
     return os.fsencode(folder.resolve().name).decode("utf-8", "backslashreplace")
 
 
+def run_name(facts: str) -> str:
+    """What the run of some facts is called, which are named by a file, a folder or a dataset: facts.csv is facts."""
+    path = Path(facts)
+    return path.name.split(".")[0] or path.name or path.resolve().name
+
+
 def write_dataset(dataset: Dataset, folder: Path) -> None:
     """Write the files of a dataset into a folder."""
     for name in (GRAPH, TRIPLES):

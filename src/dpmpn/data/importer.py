@@ -169,12 +169,32 @@ def dataset_from(
     three names, paths and addresses. The graph with all facts and nothing held out: `SplitChoice("none")`. Of a wide
     table `columns` are that of the items, and those that are taken where not all are.
     """
+    if facts is None:
+        raise DataError(
+            "there are no facts in None; give a data frame, rows of three names, or the path of a file"
+        )
     given = {"train": facts, "valid": valid, "test": test}
-    chosen = None if columns is None else tuple(map(str, [columns] if isinstance(columns, str) else columns))
+    named = columns.split(",") if isinstance(columns, str) else columns
+    chosen = None if named is None else tuple(str(column).strip() for column in named)
     options = ReadOptions(columns=chosen, wide=wide, cell_separator=cell_separator, sheet=sheet)
-    sources = {which: [source_of(some, options)] for which, some in given.items() if some is not None}
     known = read_labels(labels) if isinstance(labels, str | Path) else labels
-    return read_dataset(sources, name=name, labels=known, split=split)[0]
+    try:
+        sources = {which: [source_of(some, options)] for which, some in given.items() if some is not None}
+        return read_dataset(sources, name=name, labels=known, split=split)[0]
+    except DataError as error:
+        if type(error) is not DataError:
+            raise
+        raise DataError(_in_python(str(error))) from error
+
+
+def _in_python(message: str) -> str:
+    """A message with the options of `dpmpn import` that it advises as arguments of `dataset_from`."""
+    message = re.sub(r"--columns ([\w.:-]+(?:,[\w.:-]+)+)", r"columns='\1'", message)
+    return (
+        message.replace("--columns", "columns")
+        .replace("--no-wide", "wide=False")
+        .replace("--wide", "wide=True")
+    )
 
 
 def import_dataset(
@@ -370,7 +390,10 @@ def _nothing_read(sources: Sequence[Source]) -> str:
     skipped = [f"{count} left out: {reason}" for one in accounts for reason, count in one.skipped.items()]
     names = ", ".join(account.source for account in accounts)
     why = f" ({'; '.join(skipped[:3])})" if skipped else ""
-    return f"no facts were read from {names}{why}; check the format, the columns and the query"
+    return (
+        f"no facts were read from {names}{why}; check that there are rows below the header, and the format, the "
+        "columns and the query"
+    )
 
 
 def _report(

@@ -37,7 +37,7 @@ class InductiveSplit:
 
 
 def inductive_split(dataset: Dataset, share: float = 0.5, seed: int = 0) -> InductiveSplit:
-    """Part a dataset; `share` of its entities are to train on, the others to ask about."""
+    """Split a dataset; `share` of its entities are to train on, the others to ask about."""
     if not 0 < share < 1:
         raise ConfigError(f"the share of entities to train on must be between 0 and 1, not {share:g}")
     if dataset.candidates is not None:

@@ -202,7 +202,7 @@ def _count_fact(
 
 
 def _all_train(triples: np.ndarray, how: str) -> Split:
-    sentence = f"all facts are for training, since they are too few to hold any out ({how})"
+    sentence = f"too few facts to hold any out, so all are used for training (asked for: {how})"
     return Split(np.zeros(len(triples), np.int8), 0, 0, 0, sentence)
 
 

@@ -228,6 +228,7 @@ class ExplanationData:
     graph: KnowledgeGraph
     flow: AnswerFlow
     prior: float | None = None  # what the model gave the answer before any step; None where it has no prior
+    fits: bool = True  # whether lists show the answer; if not, its rank is among all that attention reached
 
     @property
     def n_steps(self) -> int:

@@ -22,6 +22,7 @@ Reason = Literal[
     "not_sampled",  # never scanned: the edges towards it were not among those drawn from an attended-from node
     "not_attended_from",  # it, or the node before it, was scanned, but was not among the N1 of the next step
     "not_attended_to",  # it, or a node before it, was scanned, but was not among the N3 that get messages
+    "does_not_fit",  # it has attention at the end, but nothing like it is an answer to such questions
     "out_competed",  # it has attention at the end, and others have more
     "first_answer",
 ]
@@ -58,7 +59,7 @@ class WhyNotData:
     head_facts: int
     attention: tuple[float, ...]  # a^0 ... a^T of the candidate
     step: int | None = None  # in which it, or what should have led there, was left out
-    rank: int | None = None  # among the answers
+    rank: int | None = None  # among the answers; among all that was reached, if it does not fit
     score: float = 0.0
     near: tuple[Near, ...] = ()  # where the attention that should have come to it was left out
     late: Near | None = None  # what came nearer, but with too few steps left
@@ -85,6 +86,7 @@ class ReachedNodes:
     flow: QueryFlow
     nodes: np.ndarray
     scores: np.ndarray
+    fits: np.ndarray  # bools: lists of answers leave out the others
 
 
 def why_not(reached: ReachedNodes, candidate: int) -> WhyNotData:
@@ -156,21 +158,27 @@ class _WhyNotSearch:
 
     def _answered(self) -> WhyNotData:
         """It was scanned in the last step, so it has a rank, unless its attention is too small for a number."""
-        answers, at = self.reached.nodes, np.flatnonzero(self.reached.nodes == self.candidate)
-        rivals = Rivals(self.flow, self.graph, self.candidate, int(answers[0]))
-        above = answers[: at[0]] if len(at) else answers
-        by = zip(above[:SHOWN_RIVALS].tolist(), self.reached.scores.tolist(), strict=False)
-        parted = rivals.parted() if len(above) else None
+        nodes, scores, fits = self.reached.nodes, self.reached.scores, self.reached.fits
+        first = int(nodes[fits.argmax()])
+        own = nodes == self.candidate
+        is_left_out = bool((own & ~fits).any())
+        ranked = np.flatnonzero(fits | is_left_out)  # as `explain` ranks them
+        at = np.flatnonzero(own[ranked])
+        above = ranked[: at[0]] if len(at) else ranked
+        by = zip(nodes[above[:SHOWN_RIVALS]].tolist(), scores[above[:SHOWN_RIVALS]].tolist(), strict=True)
+        is_first = first == self.candidate
+        rivals = Rivals(self.flow, self.graph, self.candidate, first)
+        parted = None if is_first else rivals.parted()
         return self._because(
-            "out_competed" if len(above) else "first_answer",
+            "does_not_fit" if is_left_out else "first_answer" if is_first else "out_competed",
             rank=int(at[0]) + 1 if len(at) else None,
-            score=float(self.reached.scores[at[0]]) if len(at) else 0.0,
+            score=float(scores[ranked[at[0]]]) if len(at) else 0.0,
             by=tuple(rival(self.graph, entity, score) for entity, score in by),
             way=rivals.strongest_path(self.candidate),
-            first_way=rivals.strongest_path(int(answers[0])) if len(above) else None,
+            first_way=None if is_first else rivals.strongest_path(first),
             parted=parted,
             narrowest=_narrow(rivals, parted) if parted else None,
-            peak=rivals.peak(SHOWN_RIVALS) if len(above) else None,
+            peak=None if is_first else rivals.peak(SHOWN_RIVALS),
         )
 
     def _dropped(self, time: int) -> WhyNotData:

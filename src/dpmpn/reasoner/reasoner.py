@@ -222,7 +222,7 @@ class Reasoner(AskedModel):
         """Say so where a relation is given as the head and an entity as the relation."""
         if isinstance(head, str) and isinstance(relation, str) and self.graph.are_swapped(head, relation):
             raise DataError(
-                f"'{head}' is a relation and '{relation}' an entity; give the entity first: {relation} {head}"
+                f"'{head}' is a relation and '{relation}' an entity; swap them, so that the entity comes first"
             )
 
     def _relation_id(self, relation: str) -> int:

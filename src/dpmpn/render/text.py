@@ -57,12 +57,20 @@ def full_text(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) 
 def _answer_lines(explanation: ExplanationData, names: DisplayNames) -> list[str]:
     answer = explanation.answer
     rank = "the first answer" if answer.rank == 1 else f"answer number {answer.rank:,}"
+    if not explanation.fits:
+        rank = f"number {answer.rank:,} of all that attention reached"
     score = f"score {score_shown(answer.score)}"
     if explanation.prior is None:
         score += " (the part of the model's attention that ended there)"
     lines = [f"Answer: {names.exact(answer.answer)}, {rank}, with {score}.", *_measured_lines(answer)]
+    if not explanation.fits:
+        question = explanation.question
+        end, relation = "head" if question.inverse else "tail", names.relation(question.relation)
+        lines.append(f"It is not shown in lists: nothing like it is the {end} of any '{relation}' fact.")
     if explanation.prior is not None:
-        lines.append(f"Before any step, without any path, it had {score_shown(explanation.prior)}.")
+        lines.append(
+            f"Before any step, judged by its relations alone, it had {score_shown(explanation.prior)}."
+        )
     lines.append(_stated_line(answer.known, answer.held_out))
     if answer.through_unseen > 0:
         part = percent(answer.through_unseen)
@@ -95,25 +103,27 @@ def _stated_line(known: bool, held_out: str) -> str:
 
 
 def _path_lines(explanation: ExplanationData, names: DisplayNames) -> list[str]:
-    """The strongest paths as sentences, and what they brought together."""
+    """The strongest paths as sentences, and what they carried together."""
     head, answer = explanation.question.head, explanation.answer.answer
     steps = counted(explanation.n_steps, "step")
     groups = explanation.path_groups[:SHOWN_PATHS]
     if head == answer:
-        lines = [f"In {steps} attention ended at {names.entity(head)}, where it began. Of what did"]
+        lines = [
+            f"In {steps}, attention came back to {names.entity(head)}, where it began, along these paths:"
+        ]
     else:
         ends = f"from {names.entity(head)} to {names.entity(answer)}"
-        lines = [f"{sentence(f'In {steps} attention went {ends}')} Of what arrived there"]
+        lines = [f"In {steps}, attention moved {ends} along these paths:"]
     for group in groups:
         facts = ", then ".join(_hop(hop, names) for hop in group.hops)
-        said = sentence(f"came along: {facts}") if facts else "never left."
+        said = sentence(facts) if facts else "never left."
         lines.append(f"  {percent(group.share):>4} {said}")
     together = sum(group.share for group in groups)
-    these = f"These {len(groups)} ways" if len(groups) > 1 else "This way"
+    these = "Together they" if len(groups) > 1 else "This path"
     if together > 1 - _NEGLIGIBLE:
-        return [*lines, f"{these} brought all of it."]
-    brought = f"{these} brought {percent(together)} of it"
-    return [*lines, f"{brought}; the other {percent(1 - together)} came along weaker ones."]
+        return [*lines, f"{these} carried all of it."]
+    carried = f"{these} carried {percent(together)} of it"
+    return [*lines, f"{carried}; weaker paths carried the other {percent(1 - together)}."]
 
 
 def _hop(facts: Iterable[Fact], names: DisplayNames) -> str:
@@ -138,10 +148,10 @@ def _first_few(texts: list[str]) -> str:
 
 
 def _key_edges_heading(explanation: ExplanationData) -> str:
-    """The heading: shares of key edges are of what the explanation's paths brought, not of all paths."""
-    count, brought = len(explanation.paths), percent(min(explanation.kept_share, 1.0))
+    """The heading: shares of key edges are of what the explanation's paths carried, not of all paths."""
+    count, carried = len(explanation.paths), percent(min(explanation.kept_share, 1.0))
     paths = "the strongest path" if count == 1 else f"the {count} strongest paths"
-    return f"Selected key edges, of {paths}, which brought {brought}:"
+    return f"Selected key edges, from {paths}, which carried {carried}:"
 
 
 def _key_edge_lines(explanation: ExplanationData, names: DisplayNames) -> list[str]:
@@ -187,7 +197,7 @@ def overview(explanation: ExplanationData) -> str:
     steps, ended = counted(explanation.n_steps, "step"), percent(explanation.answer.score)
     if explanation.question.head == explanation.answer.answer:
         return f"All steps at once: after {steps}, {ended} of the attention was at {head}, where it began."
-    began = f"All steps at once: the attention began at {head}"
+    began = f"All steps at once: attention began at {head}"
     return sentence(f"{began}; after {steps}, {ended} of it was at {answer}")
 
 
@@ -200,7 +210,7 @@ def fact_text(subgraph: Subgraph, edge: Edge) -> str:
 def step_texts(explanation: ExplanationData) -> list[str]:
     """A few sentences for each time t = 0 ... T."""
     head = plain(explanation.question.head_label)
-    start = f"Start: all of the attention is at {head}, which the question is about."
+    start = f"Start: all of the attention is at {head}, the entity the question is about."
     return [start, *(_step_text(explanation, t) for t in range(1, explanation.n_steps + 1))]
 
 

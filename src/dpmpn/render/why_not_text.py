@@ -23,6 +23,7 @@ def why_not_text(why: WhyNotData) -> str:
         "not_sampled": _not_sampled,
         "not_attended_from": _not_attended_from,
         "not_attended_to": _not_attended_to,
+        "does_not_fit": _does_not_fit,
         "out_competed": _out_competed,
         "first_answer": _first_answer,
     }[why.reason]
@@ -152,20 +153,42 @@ def _out_competed(why: WhyNotData) -> list[str]:
             f"{x} was looked at in the last step, but got no attention that a number could tell from none; "
             f"{_with_attention(first)} is the first answer."
         ]
-    more = why.rank - 1 - len(why.by)
-    before = [*map(_with_attention, why.by), *([f"{more:,} more"] if more else [])]
-    sentences = [
-        f"{x} is answer number {why.rank:,}, with score {score_shown(why.score)}; before it "
-        f"{plural(why.rank - 1, 'is', 'are')} {listed(before)}."
+    return [sentence(f"{x} is answer number {_place(why)}"), *_paths_compared(why, first.label)]
+
+
+def _does_not_fit(why: WhyNotData) -> list[str]:
+    x = why.label
+    hidden = (
+        f"{x} is not shown among the answers, because nothing like it answers such a question in this graph."
+    )
+    first = why.first_way.labels[-1] if why.first_way else ""
+    return [
+        hidden,
+        sentence(f"Of all that attention reached, it is number {_place(why)}"),
+        *_paths_compared(why, first),
     ]
+
+
+def _place(why: WhyNotData) -> str:
+    """Its rank and score, and what is before it."""
+    rank = why.rank or 1
+    more = rank - 1 - len(why.by)
+    before = [*map(_with_attention, why.by), *([f"{more:,} more"] if more else [])]
+    place = f"{rank:,}, with score {score_shown(why.score)}"
+    return f"{place}; ahead of it {plural(rank - 1, 'is', 'are')} {listed(before)}" if before else place
+
+
+def _paths_compared(why: WhyNotData, first: str) -> list[str]:
+    """How attention came to the candidate and to the first answer, and where it went apart."""
+    x, sentences = why.label, []
     if why.way and why.first_way:
-        sentences.append(f"{_strongest(why.way, x)}; {_strongest(why.first_way, first.label, again=True)}.")
+        sentences.append(f"{_strongest(why.way, x)}; {_strongest(why.first_way, first, again=True)}.")
     worth_saying = max(_PEAK * why.score, _LEAST_PEAK)
     peak = why.peak if why.peak and why.peak.attention > worth_saying else None
     if why.parted:
         # What became of the candidate's own attention is said with its peak.
         narrow = None if why.narrowest and peak and why.narrowest.name == why.candidate else why.narrowest
-        sentences.append(_parted(why.parted, narrow, first.label, peak is not None))
+        sentences.append(_parted(why.parted, narrow, first, peak is not None))
     return [*sentences, _peak(peak, x)] if peak else sentences
 
 
@@ -226,7 +249,7 @@ def _strongest(path: PathGroup, label: str, again: bool = False) -> str:
     whose = f"that of {label}" if again else f"The strongest path to {label}"
     if len(path.labels) == 1:
         return f"{whose} is to stay there, which kept {percent(path.share)} of its attention"
-    return f"{whose}, {' > '.join(path.labels)}, brought {percent(path.share)} of its attention"
+    return f"{whose}, {' > '.join(path.labels)}, carried {percent(path.share)} of its attention"
 
 
 def _facts_away(why: WhyNotData) -> str:
@@ -255,7 +278,7 @@ def _advice(why: WhyNotData) -> list[str]:
     times = max(value / now[key] for key, value in why.settings)
     if times <= _WORTH_TRYING:
         return [f"To follow it further, try {settings}."]
-    return [f"To follow it further would take {settings}: up to {times:,.0f} times the work of each step."]
+    return [f"Following it further would take {settings}: up to {times:,.0f} times the work in each step."]
 
 
 def _setting(key: str, value: int) -> str:

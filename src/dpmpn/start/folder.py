@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dpmpn.data.dataset import Dataset
+from dpmpn.data.dataset import Dataset, run_name
 from dpmpn.data.importer import files_of, load_dataset, read_dataset
 from dpmpn.data.sources.base import ReadOptions
 from dpmpn.data.sources.formats import is_source, open_sources
@@ -20,8 +20,7 @@ Say = Callable[[str], None]
 def folder_for(facts: Sequence[str]) -> Path:
     """Where the run of some facts is kept: beside the first file or folder, or here if a dataset is named."""
     first = Path(facts[0])
-    name = first.name.split(".")[0] or first.name or first.resolve().name
-    return (first.parent if first.exists() else Path()) / f"{name}{_SUFFIX}"
+    return (first.parent if first.exists() else Path()) / f"{run_name(facts[0])}{_SUFFIX}"
 
 
 def run_of(facts: Sequence[str], folder: Path, say: Say) -> RunFolder:

@@ -92,6 +92,11 @@ class RunFolder:
     def open(cls, path: str | Path) -> "RunFolder":
         """Open the folder of a run, whatever machine made it."""
         run = cls(path)
+        if run.path.is_file():
+            raise RunError(
+                f"{run.path} is a file, not the folder of a run; if it holds facts, `dpmpn train {run.path}` or "
+                f"Reasoner().fit('{run.path}') trains on them"
+            )
         if not run.path.is_dir():
             raise RunError(f"{run.path} is not a folder; `dpmpn train DATASET --out {run.path}` makes a run")
         if not run.exists():

@@ -35,6 +35,7 @@ _ALIASES: dict[str, tuple[str, str, str]] = {
     ),
 }
 
+_RELATION_ALONE = "relation predicate relationship relation_id predicate_id property_id"
 
 _EXACT = 2.0**53  # floats below it are exact where they are whole
 _HALF = re.compile("[\ud800-\udfff]")
@@ -67,8 +68,14 @@ def positions_by_alias(names: Sequence[str], aside: Collection[int] = ()) -> tup
 
 
 def looks_like_names(fields: Sequence[str]) -> bool:
-    """Whether usual names of two of head, relation and tail are among some fields; one letter is no name here."""
-    long = [field if len(_undecorated(field)) > 1 else "" for field in fields]
+    """Whether usual names of two of head, relation and tail are among some fields; one letter is no name here.
+
+    In the middle of three, a word that means nothing but a relation is enough.
+    """
+    plain = [_undecorated(field) for field in fields]
+    if len(plain) == len(COLUMNS) and plain[1] in _RELATION_ALONE.split():
+        return True
+    long = [field if len(name) > 1 else "" for field, name in zip(fields, plain, strict=True)]
     return sum(map(bool, _positions_by_role(long).values())) >= 2
 
 

@@ -75,7 +75,7 @@ async function fillStart(signal) {
   const questions = examples.map(({ head_label, relation_label, ...question }) =>
     chip(viewOf(question), ...questionParts(head_label, relation_label, question.inverse)));
   const isKept = dataset.test + dataset.valid > 0;
-  const words = isKept ? "Questions whose answers were hidden from the model" : "Questions to begin with";
+  const words = isKept ? "Questions whose answers were hidden from the model" : "Questions to start with";
   if (questions.length) room.append(made("h3", {}, words), made("ul", { class: "chips" }, ...questions));
   room.append(
     made("h3", {}, "Or start with one of the best-connected entities"),
@@ -97,7 +97,7 @@ async function showAbout(signal) {
   const offers = (used) => relations.filter((offer) => offer.used === used).slice(0, OFFERED).map(({ name, label, inverse }) =>
     chip(viewOf({ head: entity.name, relation: name, inverse }), ...questionParts(entity.label, label, inverse)));
   const own = offers("head"), like = offers("like"), others = own.length + like.length ? [] : offers("other");
-  const groups = [["The graph has answers to these", own], ["It has none to these, but similar entities have one", like], ["Ask", others]];
+  const groups = [["The graph has answers to these", own], ["The graph has none to these, but similar entities have one", like], ["Ask", others]];
   byId("about").replaceChildren(
     made("h2", { id: "about-title", tabindex: "-1" }, named(entity.label)),
     ...groups.filter(([, chips]) => chips.length).flatMap(([words, chips]) =>
