@@ -165,3 +165,19 @@ def test_whether_another_fact_joins_answer_and_question_counts() -> None:
     said = learnt(one_answer_each(3_000, is_joined=is_joined), np.where(is_joined, 0.05, 0.4))
     assert said[is_joined].mean() == pytest.approx(0.05, abs=0.03)
     assert said[~is_joined].mean() == pytest.approx(0.4, abs=0.05)
+
+
+@pytest.mark.parametrize("n_complete", [1, 2, 5])
+def test_a_few_questions_that_stand_for_many_do_not_speak_for_others(n_complete: int) -> None:
+    """As in a table: 400 rows, of which some cells are empty, and nothing is missing where one is filled."""
+    rng, n_empty = np.random.default_rng(10), 84
+    n = n_empty + n_complete
+    empty = np.arange(n) < n_empty
+    lacks = empty & (rng.random(n) < 0.5)
+    evidence = one_answer_each(n, n_stated=(~empty).astype(np.int64))
+    weight = np.where(empty, 1.0, 316 / n_complete)
+    found = calibrate(Cases(evidence, lacks, lacks & (rng.random(n) < 0.6), np.ones(n, bool), weight), 1, 400)
+    assert found is not None
+    said = found.estimates(evidence).probability
+    assert said[empty].mean() == pytest.approx(0.3, abs=0.1)
+    assert said[~empty].mean() < 0.05

@@ -41,7 +41,8 @@ SAMPLE = 3000  # questions asked that lack an answer, and about twice as many ot
 HIDDEN_SAMPLE = 300  # the same of hidden facts, which are measured anew for each graph: in seconds
 ONE_RELATION = 100  # the same of a single relation
 HIDDEN_SHARE = 0.1  # of the graph's facts
-_OTHERS, _FEW = 2, 5  # questions without a validation fact, for each one with; and more of each sort
+_OTHERS = 2  # questions without a validation fact, for each one with
+_FEW, _FEWER, _MANY = 5, 2, 30  # and more of each sort: as many as there is time for; one alone says little
 ANSWERS = 10  # new answers looked at for each question
 _TEST, _VALID = HELD_OUT.index("test"), HELD_OUT.index("valid")
 
@@ -64,8 +65,8 @@ def measured(
         if len(asked.dataset.train) * HIDDEN_SHARE < LEAST / 2:
             return None
         asked = asked.on(with_hidden(asked.dataset, HIDDEN_SHARE))
-    sample, few = sample or (HIDDEN_SAMPLE if hides else SAMPLE), 1 if hides else _FEW
-    drawn = None if relation is None else Drawn.of(asked.dataset, ONE_RELATION, few, relation)
+    sample, few = sample or (HIDDEN_SAMPLE if hides else SAMPLE), _FEWER if hides else _FEW
+    drawn = None if relation is None else Drawn.of(asked.dataset, ONE_RELATION, _MANY, relation)
     if drawn is None or drawn.lacks.sum() < LEAST:
         drawn = Drawn.of(asked.dataset, sample, few)
     if drawn.lacks.sum() < LEAST:

@@ -27,7 +27,7 @@ _UNLIKE = 0.01  # likeness below is as little
 _SURE = 1e-6  # scores are kept so far from 0 and 1
 _Z = 1.959964  # the normal distribution has 95 % within so many standard deviations
 _DIFFERING = (0, 1, 7, 8)  # features that differ by relation: constant, log score, log n_stated, log likeness
-_RISING = (1, 2)  # features by which an answer is the more probable, the higher its score
+_RISING = (1, 2, 7, 8)  # features that speak for an answer: its score, more stated answers, likeness
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +46,14 @@ class Evidence:
     is_joined: np.ndarray  # answers, bool: whether another fact joins it to the entity asked about
 
     @cached_property
+    def cell_of_question(self) -> np.ndarray:
+        """The cell of each question: its relation, and whether it has an answer."""
+        return np.asarray(2 * self.relation.astype(np.int64) + (self.n_stated > 0))
+
+    @cached_property
     def cell(self) -> np.ndarray:
-        """The cell of each answer: the relation of its question, and whether that has an answer."""
-        of_questions = 2 * self.relation.astype(np.int64) + (self.n_stated > 0)
-        return np.asarray(of_questions[self.question])
+        """The cell of each answer's question."""
+        return np.asarray(self.cell_of_question[self.question])
 
     @cached_property
     def features(self) -> np.ndarray:
@@ -205,7 +209,7 @@ def calibrate(
     """
     if cases.lacks.sum() < LEAST:
         return None
-    fold = np.random.default_rng(seed).permutation(len(cases.lacks)) % _FOLDS
+    fold = _folds(cases.evidence, seed)
     of_all, of_first = _listed(cases), _lacking(cases)
     all_scale, all_pair = _learnt(of_all, fold, n_relations)
     first_scale, first_pair = _learnt(of_first, fold, n_relations)
@@ -213,6 +217,19 @@ def calibrate(
     more = np.ones(n_relations) if more is None else more
     columns = (tuple(counts.tolist()), tuple(more.tolist()), questions, len(cases.lacks))
     return Calibration(all_scale, first_scale, *columns, first_pair, all_pair)
+
+
+def _folds(evidence: Evidence, seed: int) -> np.ndarray:
+    """A fold for each question: those of a cell are dealt out in turn, so that each is judged by others like it.
+
+    A question that is alone in its cell has none, -1. It may stand for many, and others could only be wrong about it.
+    """
+    cell = evidence.cell_of_question
+    order = np.lexsort((np.random.default_rng(seed).permutation(len(cell)), cell))
+    fold = np.empty(len(cell), np.int64)
+    fold[order] = np.arange(len(cell)) % _FOLDS
+    fold[np.bincount(cell)[cell] == 1] = -1
+    return fold
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,16 +269,17 @@ def _lacking(cases: Cases) -> _Rows:
 def _learnt(rows: _Rows, fold: np.ndarray, n_relations: int) -> tuple[Scale, BeforeAfter]:
     """A scale, and how reliable first answers are by it: those of a fold are judged by what the others teach."""
     evidence, of_fold = rows.evidence, fold[rows.evidence.question[rows.answers]]
-    said = np.empty(len(rows.answers))
+    said = np.full(len(rows.answers), np.nan)
     for number in range(_FOLDS):
         judged = of_fold == number
         regression = rows.fitted(~judged, n_relations)
         of = rows.answers[judged]
         mean, variance = regression.logit(evidence.features[of], evidence.cell[of])
         said[judged] = sigmoid(mean / np.sqrt(1 + np.pi / 8 * variance))
-    curve = RisingCurve.of(said, rows.right, rows.weight)
+    is_judged = of_fold >= 0
+    curve = RisingCurve.of(said[is_judged], rows.right[is_judged], rows.weight[is_judged])
     scale = Scale(rows.fitted(np.ones(len(said), bool), n_relations), curve)
-    first = evidence.is_first[rows.answers]
+    first = evidence.is_first[rows.answers] & is_judged
     right, weight = rows.right[first].astype(np.float64), rows.weight[first]
     score, probability = evidence.score[rows.answers][first], sigmoid(curve(said[first]))
     return scale, BeforeAfter(*(reliability(x, right, weight) for x in (score, probability)))

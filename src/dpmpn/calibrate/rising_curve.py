@@ -3,7 +3,8 @@
     logit P(right) = w₀ + w₁ min(z, k₁) + w₂ (between k₁ and k₂) + ... ,    z = logit(said),    w₁, w₂, ... >= 0
 
 Knots part the right answers into equal numbers, so that the many answers that hardly ever are right do not decide what
-the few probable ones are worth.
+the few probable ones are worth. It is drawn to w₀ = 0, w₁ = w₂ = ... = 1, which says that what was said is true; with
+few right answers, it is just that.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ import numpy as np
 
 from dpmpn.calibrate.shrunken_logistic import ShrunkenLogistic, fit
 
-_PIECES, _RIGHT_EACH = 3, 100  # pieces at most, and right answers for each beside the first
+_PIECES, _RIGHT_EACH = 3, 100  # pieces at most, and right answers for each
+_SPREAD = 0.25  # variance of the coefficients around what says that it is true
 _SURE = 1e-6  # probabilities are kept so far from 0 and 1
 _DIGITS = 6  # of knots
 
@@ -29,12 +31,15 @@ class RisingCurve:
     def of(cls, said: np.ndarray, right: np.ndarray, weight: np.ndarray) -> "RisingCurve":
         """The curve of some answers: what was said of each, whether it is right, and how many it stands for."""
         z = _logit(said)
-        n_pieces = int(min(_PIECES, 1 + right.sum() // _RIGHT_EACH))
+        n_pieces = int(np.clip(right.sum() // _RIGHT_EACH, 1, _PIECES))
         inner = np.arange(1, n_pieces) / n_pieces
         knots = np.unique(np.quantile(z[right], inner).round(_DIGITS)) if len(inner) else np.empty(0)
         features = _pieces(z, knots)
-        nowhere, slopes = np.zeros(len(z), np.int64), tuple(range(1, features.shape[1]))
-        return cls(knots, fit(features, nowhere, right, weight, 1, (0,), slopes))
+        nowhere, slopes = np.zeros(len(z), np.int64), range(1, features.shape[1])
+        as_said = [0.0, *(1.0 for _ in slopes)]
+        if right.sum() < _RIGHT_EACH:
+            weight = np.zeros_like(weight)
+        return cls(knots, fit(features, nowhere, right, weight, 1, (0,), slopes, as_said, _SPREAD))
 
     def __call__(self, said: np.ndarray) -> np.ndarray:
         """The logit of how often it is right."""

@@ -85,14 +85,26 @@ def fit(
     differing: tuple[int, ...] = (0,),  # features that may count differently in each cell
     rising: Sequence[
         int
-    ] = (),  # features that speak for being right: one that would speak against it is left out
+    ] = (),  # features that speak for being right: one that would speak against is left out
+    expected: Sequence[float] | None = None,  # what w is drawn to; 0 if left out
+    variance: float = _PRIOR,  # of w around it
 ) -> ShrunkenLogistic:
     """The most probable regression."""
     used, of_used = np.unique(cell, return_inverse=True)
     active = np.ones(features.shape[1], bool)
+    centre = np.zeros(features.shape[1]) if expected is None else np.array(expected, np.float64)
     while True:
         own = tuple(int(np.cumsum(active)[k]) - 1 for k in differing if active[k])
-        fitted = _Fit(features[:, active], of_used, right.astype(np.float64), weight, len(used), own)
+        fitted = _Fit(
+            features[:, active],
+            of_used,
+            right.astype(np.float64),
+            weight,
+            len(used),
+            own,
+            centre[active],
+            variance,
+        )
         fitted.run()
         kept = np.flatnonzero(active)
         against = [i for i in rising if active[i] and fitted.w[np.searchsorted(kept, i)] < 0]
@@ -112,13 +124,15 @@ class _Fit:
         weight: np.ndarray,
         n_cells: int,
         differing: tuple[int, ...],
+        centre: np.ndarray,
+        variance: float,
     ) -> None:
         self.x, self.z, self.cell = features, features[:, differing], cell
         self.right, self.weight, self.n_cells, self.differing = right, weight, n_cells, differing
         n, k = features.shape[1], len(differing)
-        self.ridge = np.full(n, 1 / _PRIOR)
+        self.centre, self.ridge = centre, np.full(n, 1 / variance)
         self.variance = np.full(k, _FIRST)
-        self.w, self.u = np.zeros(n), np.zeros((n_cells, k))
+        self.w, self.u = centre.copy(), np.zeros((n_cells, k))
 
     def run(self) -> None:
         """Until neither the values nor how much cells differ changes any more."""
@@ -133,7 +147,7 @@ class _Fit:
     def _objective(self, w: np.ndarray, u: np.ndarray) -> float:
         logit = self._logit(w, u)
         likelihood = self.weight @ (self.right * logit - np.logaddexp(0, logit))
-        return float(likelihood - 0.5 * (self.ridge @ w**2 + (u**2 / self.variance).sum()))
+        return float(likelihood - 0.5 * (self.ridge @ (w - self.centre) ** 2 + (u**2 / self.variance).sum()))
 
     def _logit(self, w: np.ndarray, u: np.ndarray) -> np.ndarray:
         return np.asarray(self.x @ w + np.einsum("nk,nk->n", self.z, u[self.cell]))
@@ -144,7 +158,7 @@ class _Fit:
             p = sigmoid(self._logit(self.w, self.u))
             self._curve(self.weight * p * (1 - p))
             gap = self.weight * (self.right - p)
-            slope_w = self.x.T @ gap - self.ridge * self.w
+            slope_w = self.x.T @ gap - self.ridge * (self.w - self.centre)
             slope_u = self._summed(gap[:, None] * self.z) - self.u / self.variance
             step_w = self.covariance @ (slope_w - np.einsum("ckf,ck->f", self.pull, slope_u))
             step_u = np.einsum("ckl,cl->ck", self.spread, slope_u) - np.einsum("ckf,f->ck", self.pull, step_w)
