@@ -35,7 +35,7 @@ def test_without_a_checkpoint_training_does_not_begin_over_the_best_model(
     for options in (["--resume"], ["--resume", "--epochs", "2"]):
         ended = cli.run("train", family, "--out", trained, *options)
         assert is_refused(ended, "no checkpoint.json", "another --out")
-        assert "begins anew" not in ended.out
+        assert "starts over" not in ended.out
         assert contents(trained) == before
     (trained / "best.json").unlink()  # weights alone may be the best, too
     assert is_refused(cli.run("train", family, "--out", trained, "--resume"), "no checkpoint.json")
@@ -50,7 +50,7 @@ def test_a_run_without_any_weights_says_that_it_begins_anew(
     for path in [*trained.glob("best*"), *trained.glob("checkpoint*")]:
         path.unlink()
     ended = cli.run("train", family, "--out", trained, "--resume")
-    assert ended.code == 0 and "begins anew" in ended.out
+    assert ended.code == 0 and "starts over" in ended.out
     weights(trained, "best")
 
 
@@ -154,7 +154,7 @@ def test_what_is_said_after_a_full_disk_is_true(cli: ForkedCli, family: Path, tm
     assert is_refused(ended, "free some space and begin again with --resume: nothing is saved yet")
     assert not list(run.glob("*.safetensors"))
     again = cli.run("train", family, "--out", run, "--resume", "--max-queries", 20)
-    assert again.code == 0 and "begins anew" in again.out
+    assert again.code == 0 and "starts over" in again.out
 
 
 def test_other_facts_under_the_same_name_are_refused(

@@ -185,7 +185,7 @@ def test_questions_that_changed_in_between(
     (part,) = broken_off(cli, Work(command, b""), out)
     text = Path(questions).read_text()
     Path(questions).write_text(text + "child1,husband\n")
-    assert is_refused(cli.run(*command, "--out", out), "another request (the queries changed);")
+    assert is_refused(cli.run(*command, "--out", out), "other options (the queries changed);")
     Path(questions).write_text(text)
     assert is_refused(cli.run(*command, "--out", out, "--top", 3), "(top was 10, is 3);")
     assert is_refused(cli.run("complete", folder / "run", "--out", out), "more); finish it with the command")

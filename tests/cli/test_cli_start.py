@@ -32,7 +32,7 @@ class Started:
     def __init__(self, process: "subprocess.Popen[str]", log: Path) -> None:
         self.process, self.log = process, log
 
-    def said(self, text: str, seconds: float = 120) -> str:
+    def said(self, text: str, seconds: float = 300) -> str:
         """What was printed, once a text is in it."""
         until = time.monotonic() + seconds
         while text not in (printed := self.log.read_text()):

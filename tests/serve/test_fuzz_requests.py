@@ -124,3 +124,13 @@ def test_what_is_hardly_http_hurts_nobody(lines: list[bytes]) -> None:
     assert not answer or answer.startswith(b"HTTP/1.1 ")
     assert not answer.startswith(b"HTTP/1.1 5") or answer[9:12] in (b"501", b"503", b"505"), answer
     assert server().client.get("/livez").status_code == 200
+
+
+def test_who_sends_too_much_reads_why() -> None:
+    """A connection that is closed while bytes wait in it is reset, and the answer lost on its way."""
+    address = server().client.base_url
+    with socket.create_connection((address.host, address.port or 80), timeout=10) as connection:
+        for _ in range(64):
+            connection.sendall(b"x" * 65536)
+        with connection.makefile("rb") as answer:
+            assert answer.readline().startswith(b"HTTP/1.1 400 ") and b"Invalid HTTP" in answer.read()

@@ -11,6 +11,7 @@ from dpmpn.serve.guard import LATE, LET_IN, Guard
 
 _MOST = 800  # a process may often have no more than 1024 files and connections
 _PART = 1 << 16  # bytes that are read at once, so that no more than these wait behind a request
+_LEAVING_SECONDS = 2.0  # for a client to stop sending once it is refused
 
 
 class Connection(H11Protocol):
@@ -35,6 +36,7 @@ class Connection(H11Protocol):
         self._waiting: asyncio.TimerHandle | None = None  # for a head
         self._writing: asyncio.TimerHandle | None = None  # an answer
         self._is_answered = False  # with an answer that is still being written
+        self._is_leaving = False  # refused; what still comes is thrown away
         self.is_late = self.guard.stopping
         if self.is_late:
             self.app_state = {**self.app_state, LATE: True}
@@ -62,6 +64,8 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Wait for the rest of a head, from its first byte on; the guard waits for bodies."""
         self._heard = time.monotonic()
+        if self._is_leaving:
+            return
         super().data_received(data)
         if not self.is_idle:
             self._wait_no_more()
@@ -94,11 +98,21 @@ class Connection(H11Protocol):
             self._is_answered = True
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP; where an answer was begun, nothing can be said any more."""
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            super().send_400_response(msg)
-        else:
+        """Refuse what is not HTTP; where an answer was begun, nothing can be said any more.
+
+        A socket that is closed while bytes wait in it is reset, and the answer may be lost with it. So the client is
+        told that nothing more comes, and what it still sends is read for a moment.
+        """
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.close()
+            return
+        headers = [("content-type", "text/plain; charset=utf-8"), ("connection", "close")]
+        answer = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+        for event in (answer, h11.Data(data=msg.encode("ascii")), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self._is_leaving = True
+        self.transport.write_eof()
+        self.loop.call_later(_LEAVING_SECONDS, self.transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
