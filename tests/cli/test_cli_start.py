@@ -9,11 +9,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+from dpmpn.cli import main, start
 from dpmpn.reasoner.reasoner import Reasoner
+from dpmpn.start import folder as start_folder
 from dpmpn.start.folder import folder_for, run_of
 from dpmpn.start.verdict import Verdict, verdict_of
 from dpmpn.train.run_folder import RunFolder
@@ -77,6 +80,28 @@ def test_it_is_tuned_ended_and_goes_on(facts: Path) -> None:
     with started(facts) as running:
         expected = "tuned" if verdict is not None and verdict.is_better else "any-graph"
         assert running.get("model")["model"] == expected
+
+
+@pytest.mark.parametrize("when", ["run_of", "_explorer"])
+def test_ended_before_the_page_opens_it_says_how_to_continue(
+    when: str, facts: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = start_folder if when == "run_of" else start
+    work = getattr(module, when)
+
+    def interrupted(*given: Any) -> Any:
+        done = work(*given)
+        os.kill(os.getpid(), signal.SIGINT)
+        return done
+
+    monkeypatch.setattr(module, when, interrupted)
+    out = facts.with_name("elsewhere")
+    with pytest.raises(SystemExit) as ended:
+        main.run(["start", str(facts), "--port", "0", "--no-browser", "--out", str(out)])
+    assert ended.value.code == 130
+    printed = "".join(capsys.readouterr())
+    assert f"stopped; continue with: dpmpn start {facts} --out {out}\n" in printed and "open http" not in printed
+    assert RunFolder.open(out).dataset().graph.n_forward == 3
 
 
 def test_it_answers_without_tuning(facts: Path) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -141,12 +142,26 @@ def test_what_is_shown_says_what_it_is(reasoner: Reasoner) -> None:
     assert repr(Reasoner()) == "Reasoner(not trained)"
     pretrained = Reasoner.load("any-graph")
     assert repr(pretrained) == "Reasoner(pre-trained, without a graph)"
-    assert repr(pretrained.on(FACTS)).startswith("Reasoner(pre-trained, on Dataset(")
-    assert repr(reasoner) == f"Reasoner(trained, on {reasoner.dataset!r})"
+    asked = pretrained.on(FACTS)
+    assert repr(asked) == "Reasoner(any-graph, pre-trained, on mine: 27 entities, 3 relations, 26 facts)"
+    assert repr(reasoner) == "Reasoner(strong, trained, on mine: 27 entities, 3 relations, 26 facts)"
+    assert "not trained" in Reasoner()._repr_html_() and "pre-trained" in asked._repr_html_()
     odd = pretrained.on([*FACTS, ("child8", "father", "<b>Max</b>")])
     for shown in (odd.predict("child8", "father", top=30), odd.predict(["child8"], "father", top=30)):
         html = shown._repr_html_()
         assert "<table" in html and "&lt;b&gt;Max" in html and "<b>Max" not in html
+
+
+def test_a_reasoner_shows_its_graph_and_how_good_it_is_in_a_notebook(reasoner: Reasoner) -> None:
+    shown = Reasoner.load("demo")._repr_html_()
+    assert "<td>countries: 1,026 entities, 13 relations, 2,984 facts</td>" in shown
+    assert "<td>153 validation facts and 220 test facts</td>" in shown
+    assert re.search(r"<th>validation MRR</th><td>0\.[0-9]{3}</td>", shown)
+    assert "<th>probabilities</th><td>measured</td>" in shown
+    untested = reasoner._repr_html_()
+    assert "<td>nothing</td>" in untested and "MRR" not in untested and "unknown" in untested
+    named = Reasoner.load("any-graph").on(dataset_from(FACTS, name="<b>"))
+    assert "&lt;b&gt;: 27" in named._repr_html_() and "<b>" not in named._repr_html_()
 
 
 def test_missing_facts_are_listed_with_what_supports_them(reasoner: Reasoner) -> None:

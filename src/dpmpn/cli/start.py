@@ -33,8 +33,8 @@ def command(
         list[str],
         typer.Argument(
             metavar="FACTS...",
-            help="files of heads, relations and tails, as `dpmpn import` reads them (CSV, TSV, Parquet, JSON lines, "
-            "RDF); or one folder with a file train.*; or a name listed by `dpmpn datasets`",
+            help="tables of facts, as `dpmpn import` reads them: CSV, Excel, Parquet, JSON lines, RDF ..., with a fact "
+            "or an item in each row; or one folder with a file train.*; or a name listed by `dpmpn datasets`",
         ),
     ],
     out: Annotated[
@@ -83,16 +83,19 @@ def command(
     from dpmpn.start.tuner import Tuner
 
     remove_abandoned()
+    elsewhere = [] if out is None else ["--out", str(out)]
+    goodbye = f"stopped; continue with: {shlex.join(['dpmpn', 'start', *facts, *elsewhere])}"
     with _bound(port) as taken, stoppable() as stop:
         run = run_of(facts, out or folder_for(facts), output.say)
-        if stop():
+        explorer = None if stop() else _explorer(output, run)
+        if explorer is None or stop():
+            output.say(goodbye)
             raise typer.Exit(stop.exit_code)
         from dpmpn.serve.app import make_app
         from dpmpn.serve.guard import allowed_hosts
         from dpmpn.serve.run import address
         from dpmpn.serve.run import run as serve
 
-        explorer = _explorer(output, run)
         with output.meter("tuned") as meter:
             tuner = Tuner(run, max_minutes, Teller(output, meter, run, explorer))
 
@@ -108,7 +111,7 @@ def command(
                 serve(make_app(explorer, None, allowed_hosts("127.0.0.1", False)), taken, stop, started)
             finally:
                 tuner.close()
-        output.say(f"stopped; continue with: {shlex.join(['dpmpn', 'start', *facts])}")
+        output.say(goodbye)
 
 
 class Teller:

@@ -20,6 +20,7 @@ from dpmpn.reasoner.asked_frames import answered_frame, is_frame
 from dpmpn.reasoner.asked_model import AskedModel
 from dpmpn.reasoner.batch import PredictionBatch, questions_of
 from dpmpn.reasoner.fitting import check_log, dataset_of, trained_run
+from dpmpn.reasoner.shown import as_table, facts_about
 from dpmpn.settings import checked_number
 from dpmpn.suitable_config import suitable_config
 from dpmpn.wording import listed
@@ -357,9 +358,17 @@ class Reasoner(AskedModel):
         return other
 
     def __repr__(self) -> str:
+        shown = self._shown()
+        return f"Reasoner({shown['model']}{', on ' + shown['graph'] if 'graph' in shown else ''})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the model, its graph and how good it was, as a table."""
+        return as_table(self._shown())
+
+    def _shown(self) -> dict[str, str]:
         if self._dataset is None and self._run is None:
-            return f"Reasoner({'pre-trained, without a graph' if self.is_pretrained else 'not trained'})"
-        return f"Reasoner({'pre-trained' if self.is_pretrained else 'trained'}, on {self.dataset!r})"
+            return {"model": "pre-trained, without a graph" if self.is_pretrained else "not trained"}
+        return facts_about(self, None if self._is_elsewhere else self._run)
 
     @typed
     def save(self, folder: str | FilePath) -> None:
