@@ -100,7 +100,9 @@ def test_ended_before_the_page_opens_it_says_how_to_continue(
         main.run(["start", str(facts), "--port", "0", "--no-browser", "--out", str(out)])
     assert ended.value.code == 130
     printed = "".join(capsys.readouterr())
-    assert f"stopped; continue with: dpmpn start {facts} --out {out}\n" in printed and "open http" not in printed
+    assert (
+        f"stopped; continue with: dpmpn start {facts} --out {out}\n" in printed and "open http" not in printed
+    )
     assert RunFolder.open(out).dataset().graph.n_forward == 3
 
 

@@ -84,6 +84,14 @@ def test_several_heads_are_answered_as_each_alone(reasoner: Reasoner) -> None:
     assert len(batch[:2]) == 2
 
 
+def test_a_question_is_shown_with_the_names_of_the_graph(reasoner: Reasoner) -> None:
+    batch = reasoner.predict(["CHILD0"], " Father ", top=1)
+    assert repr(batch).startswith("<child0, father, ?>  ")
+    assert repr(reasoner.predict(["father0"], "FATHER", inverse=True)).startswith("<?, father, father0>  ")
+    assert batch[0].question.head == "child0" and "&lt;child0, father, ?&gt;" in batch[0]._repr_html_()
+    assert "<child0, father, ?>" in repr(batch[0].explain()) and ", score 0." in repr(batch[0].explain())
+
+
 def test_columns_of_frames_are_lists_of_names(reasoner: Reasoner) -> None:
     for heads in (pd.Series(["child0", "child1"]), pl.Series(["child0", "child1"])):
         assert len(reasoner.predict(heads, ["father", "mother"])) == 2

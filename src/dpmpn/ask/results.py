@@ -66,7 +66,12 @@ class Predictions(Sequence[Prediction]):
     def _repr_html_(self) -> str:
         """What a notebook shows: the question, the table of answers, and the notes."""
         notes = "".join(f"<p>Note: {escape(note)}</p>" for note in self.notes)
-        return f"<p>{escape(str(self._result.question))}</p>{self.to_frame()._repr_html_()}{notes}"
+        return f"<p>{escape(str(self.question))}</p>{self.to_frame()._repr_html_()}{notes}"
+
+    @property
+    def question(self) -> Question:
+        """What was asked, as the graph spells it."""
+        return self._result.question
 
     @property
     def notes(self) -> tuple[str, ...]:

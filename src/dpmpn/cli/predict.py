@@ -156,13 +156,7 @@ def ask_one(
         output.say(f"Note: {note}")
     for answer in plain if notes else ():
         answer["note"] = "; ".join(notes)
-    entities, relations = reasoner.graph.entities, reasoner.graph.relation_names
-    head, relation = (
-        entities.label(entities.id(head)),
-        relations.label(relations.id(relation)),
-    )  # as the graph has them
-    question = f"<?, {relation}, {head}>" if inverse else f"<{head}, {relation}, ?>"
-    shown = output, question, predictions, reasoner.graph, why, reasoner.calibration is not None
+    shown = output, predictions, reasoner.graph, why, reasoner.calibration is not None
     output.result(plain, lambda: _show_answers(*shown))
     for note in left_out:
         output.say(f"Note: {note}; --any-role shows them")
@@ -184,7 +178,6 @@ def _ask_file(output: Output, reasoner: Reasoner, queries: Path, out: Path, **op
 
 def _show_answers(
     output: Output,
-    question: str,
     predictions: Predictions,
     graph: "KnowledgeGraph",
     why: bool,
@@ -192,7 +185,7 @@ def _show_answers(
 ) -> None:
     from dpmpn.render.text import SHOWN_RECORDS, provenance_text
 
-    output.say(question, style="bold")
+    output.say(str(predictions.question), style="bold")
     if not predictions:
         output.say("  no answers: attention reached nothing that fits")
         return

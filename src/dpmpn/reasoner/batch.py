@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from dpmpn.ask.results import Predictions
 from dpmpn.errors import DataError, WrongType, shown
-from dpmpn.wording import counted, one_line
+from dpmpn.wording import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,9 +37,8 @@ class PredictionBatch(Sequence[Predictions]):
         return iter(self._answers)
 
     def __repr__(self) -> str:
-        rows = list(zip(self._heads, self._relations, self._answers, strict=True))
-        lines = [_line(*row) for row in rows[:_SHOWN]]
-        more = [f"and {counted(len(rows) - _SHOWN, 'more question')}"] if rows[_SHOWN:] else []
+        lines = [_line(answers) for answers in self._answers[:_SHOWN]]
+        more = [f"and {counted(len(self) - _SHOWN, 'more question')}"] if self._answers[_SHOWN:] else []
         return "\n".join([*lines, *more]) or "no questions"
 
     def _repr_html_(self) -> str:
@@ -65,9 +64,9 @@ class PredictionBatch(Sequence[Predictions]):
         return as_pandas(self.to_frame())
 
 
-def _line(head: str, relation: str, answers: Predictions) -> str:
+def _line(answers: Predictions) -> str:
     first = repr(answers).splitlines()[0].removeprefix("1. ") if answers else "no answers"
-    return one_line(f"<{head}, {relation}, ?>  {first}")
+    return f"{answers.question}  {first}"
 
 
 def questions_of(head: Any, relation: Any) -> tuple[list[str], list[str]]:

@@ -39,5 +39,7 @@ def facts_about(reasoner: "AskedModel", run: "RunFolder | None") -> dict[str, st
 
 def as_table(shown: dict[str, str]) -> str:
     """The same as a table of HTML."""
-    rows = "".join(f"<tr><th>{escape(title)}</th><td>{escape(text)}</td></tr>" for title, text in shown.items())
+    rows = "".join(
+        f"<tr><th>{escape(title)}</th><td>{escape(text)}</td></tr>" for title, text in shown.items()
+    )
     return f"<table><caption>Reasoner</caption><tbody>{rows}</tbody></table>"

@@ -133,9 +133,7 @@ class Explanation(ExplanationData):
 
     def __repr__(self) -> str:
         answer = self.answer
-        return (
-            f"Explanation({self.question} {one_line(answer.label)}, rank {answer.rank}, {answer.score:.3g})"
-        )
+        return f"Explanation({self.question} {one_line(answer.label)}, rank {answer.rank}, score {answer.score:.3g})"
 
     @typed
     def save(
