@@ -30,7 +30,7 @@ def test_a_question_to_a_file(call: Call, file: Path) -> None:
     result = call("ask", file, "child7", "father", "--why", "--threads", 1)
     assert result.code == 0 and result.err == ""
     first, question, *_ = result.out.splitlines()
-    assert first == f"asked on facts.csv: 24 entities, {len(FACTS)} facts to reason on"
+    assert first == f"asking about facts.csv: 24 entities, {len(FACTS)} facts"
     assert question == "<child7, father, ?>" and "Why " in result.out and "too few" not in result.out
     asked = ("child7", "father", "--any-role", "--why", "--json", "-", "--threads", 1)
     plain = json.loads(call("ask", file, *asked).out)
@@ -48,7 +48,7 @@ def test_the_other_end_and_facts_more_and_fewer(call: Call, file: Path, tmp_path
     assert result.code == 0 and "1 new relation: pet" in result.out
     assert "'pet' has 2 facts in this graph" in result.out
     (tmp_path / "labels.csv").write_text("id,name\nchild7,Ann\n")
-    assert "asked on" in call("ask", file, "Ann", "father", "--labels", tmp_path / "labels.csv").out
+    assert "asking about" in call("ask", file, "Ann", "father", "--labels", tmp_path / "labels.csv").out
 
 
 def test_where_little_is_known_a_note_says_so(call: Call, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tiny_family import FACTS, TINY, Call
+from tiny_family import FACTS, HELD_OUT, TINY, Call
 
 from dpmpn.cli.output import Output, table
 from dpmpn.config import all_settings
@@ -51,8 +51,11 @@ def test_the_help_of_a_command_with_many_settings_shows_those_often_used(
         re.findall(r"^│\W+(--[\w-]+)", call(command, text).out, re.M) for text in ("--help", "--help-all")
     )
     assert {"--seed", "--threads", "--help-all"} < set(brief) < set(whole)
-    assert len(brief) < 17 and len(whole) > 35
+    assert len(brief) < 15 and len(whole) > 35
     assert "--batch-size" in whole and "--batch-size" not in brief
+    if command == "train":
+        assert len([name for name in brief if not name.startswith("--help")]) == 10
+        assert {"--preset", "--json", "--memory-budget-mb"} < set(whole)
 
 
 def test_options_that_the_help_leaves_out_work(call: Call, family: Path, tmp_path: Path) -> None:
@@ -77,6 +80,11 @@ def test_training_says_what_it_chose_and_what_to_do_next(call: Call, family: Pat
     assert "model=paper, n_dims=6, " in told and told.endswith("--verbose lists all, with reasons")
     assert " = " not in result.out
     assert f"dpmpn evaluate {out}" in result.out
+    head, relation, _ = HELD_OUT["test"][0]
+    assert (
+        f"To ask it: dpmpn predict {out} {head} {relation} --why; in the browser: dpmpn serve {out}\n"
+        in result.out
+    )
     report = json.loads((tmp_path / "result.json").read_text())
     assert report["position"] == 20
     assert report["stopped_because"] == "complete"

@@ -48,6 +48,24 @@ def test_unknown_dataset(call: Call, tmp_path: Path) -> None:
     assert_mistake(call, "bench", "countris", says=says)
 
 
+def test_what_is_neither_a_dataset_nor_a_file_is_said_to_be_none(call: Call, tmp_path: Path) -> None:
+    says = ["unknown dataset", "fcts.csv", "no file or folder of this name"]
+    assert_mistake(call, "train", tmp_path / "fcts.csv", says=says)
+
+
+def test_the_folder_of_a_dataset_is_no_run(call: Call, family: Path, tmp_path: Path) -> None:
+    imported = tmp_path / "family"
+    assert call("import", family, "--out", imported).code == 0
+    for dataset in (family, imported):
+        for command in (("evaluate",), ("predict", "child0", "mother"), ("complete",)):
+            says = [
+                f"{dataset} is a dataset, not a run",
+                f"any-graph --on {dataset}",
+                f"`dpmpn train {dataset}`",
+            ]
+            assert_mistake(call, command[0], dataset, *command[1:], says=says)
+
+
 def test_folder_without_triples(call: Call, tmp_path: Path) -> None:
     assert_mistake(call, "train", tmp_path, "--out", tmp_path / "run", says=["train.txt"])
 

@@ -10,12 +10,12 @@ import typer
 
 from dpmpn.ask.expectations import FEW_FACTS
 from dpmpn.cli.output import Output
-from dpmpn.data.importer import load_facts
+from dpmpn.data.importer import is_dataset, load_facts
 from dpmpn.data.registry import find_dataset
 from dpmpn.errors import ConfigError, DataError, UnknownName
 from dpmpn.models.any_graph.settings import AnyGraphSettings
 from dpmpn.reasoner.reasoner import Reasoner
-from dpmpn.wording import counted, listed
+from dpmpn.wording import counted, listed, plural
 
 if TYPE_CHECKING:
     from dpmpn.data.changed_graph import Changes
@@ -70,11 +70,16 @@ def loaded(run: str, on: str | None, settings: Mapping[str, str]) -> Reasoner:
 
 def _refuse_facts(run: str) -> None:
     """Say what to do where facts are named in the place of a run."""
-    from dpmpn.train.run_folder import run_path
+    from dpmpn.train.run_folder import RunFolder, run_path
 
-    if run_path(run).is_dir() or not (Path(run).is_file() or find_dataset(run)):
+    folder = run_path(run)
+    if folder.is_dir():
+        is_facts = is_dataset(folder) and not RunFolder(folder).exists()
+    else:
+        is_facts = folder.is_file() or find_dataset(run) is not None
+    if not is_facts:
         return
-    what = "a file, not the folder of a run" if Path(run).is_file() else "a dataset, not a run"
+    what = "a file, not the folder of a run" if folder.is_file() else "a dataset, not a run"
     facts = shlex.quote(run)
     raise ConfigError(
         f"{run} is {what}; to ask without training, name {ANY_GRAPH} --on {facts} in its place; to train on it, run "
@@ -91,7 +96,7 @@ def opened(output: Output, run: str, on: str | None, settings: Mapping[str, str]
     other = reasoner.on(load_facts(on, output.say))
     facts = counted(len(other.dataset.train), "fact")
     entities = counted(other.graph.n_entities, "entity", "entities")
-    output.say(f"asked on {other.dataset.name}: {entities}, {facts} to reason on")
+    output.say(f"asking about {other.dataset.name}: {entities}, {facts}")
     return other
 
 
@@ -106,7 +111,10 @@ def say_expectations(output: Output, reasoner: Reasoner) -> None:
             [*few[:_SHOWN_NEW], *([f"{len(few) - _SHOWN_NEW:,} more"] if few[_SHOWN_NEW:] else [])]
         )
         have = counted(len(few), "relation has", "relations have")
-        output.say(f"Note: {have} fewer than {FEW_FACTS} facts, so answers about them are guesses: {names}")
+        about = plural(len(few), "it", "them")
+        output.say(
+            f"Note: {have} fewer than {FEW_FACTS} facts, so answers about {about} are guesses: {names}"
+        )
 
 
 def changed(

@@ -97,7 +97,8 @@ def command(
     output = Output(STDOUT if raw else None)  # so that what is said does not get between the data
     reasoner = opened(output, run_dir, on, settings)
     reasoner = changed(output, reasoner if labels is None else reasoner.with_labels(labels), add, remove)
-    predictions = reasoner.predict(head, relation, top=1, inverse=inverse)
+    with output.busy("asking"):
+        predictions = reasoner.predict(head, relation, top=1, inverse=inverse)
     for note in predictions.notes:
         if not note.startswith(LEFT_OUT):
             output.say(f"Note: {note}")

@@ -145,7 +145,8 @@ def ask_one(
     why: bool,
 ) -> None:
     """Ask a question and show its answers, with what can be expected of them."""
-    predictions = reasoner.predict(head, relation, top, inverse, new, any_role)
+    with output.busy("asking"):  # a second, in which the libraries are loaded that compute
+        predictions = reasoner.predict(head, relation, top, inverse, new, any_role)
     plain: list[dict[str, Any]] = [asdict(prediction) for prediction in predictions]
     if why:
         for answer in plain:

@@ -23,7 +23,7 @@ DatasetName = Annotated[
 PresetName = Annotated[
     str | None, typer.Option("--preset", metavar="NAME|FILE", help="settings to start from")
 ]
-_OFTEN_USED = {"model", "n_epochs", "questions", "seed", "threads", "memory_budget_mb"}
+_OFTEN_USED = {"model", "n_epochs", "questions", "seed", "threads"}
 """Settings that `--help` shows of a command that has many; `--help-all` shows the others, too."""
 _MANY = 10
 _ALIASES = {"n_epochs": ["--epochs"]}
@@ -33,15 +33,22 @@ DASHES = {"token_normalize_func": lambda name: name.replace("_", "-")}
 """Context settings under which --n_dims is --n-dims."""
 
 
-def with_settings(*sections: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command an option for each setting of some sections, of all where none is named."""
+def with_settings(
+    *sections: str, seldom: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each setting of some sections, of all where none is named.
+
+    Of its own options, the `seldom` used ones are shown by --help-all alone.
+    """
     chosen = [leaf for leaf in all_settings() if leaf.section in (sections or SECTIONS)]
     return with_options(
-        [leaf._replace(default=DEFAULT_MODEL) if leaf.key == MODEL else leaf for leaf in chosen]
+        [leaf._replace(default=DEFAULT_MODEL) if leaf.key == MODEL else leaf for leaf in chosen], seldom
     )
 
 
-def with_options(leaves: Sequence[Setting]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_options(
+    leaves: Sequence[Setting], seldom: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command an option for each of some settings.
 
     The command gets those that were used as `settings`, texts by key; the configuration parses them. Where they are
@@ -57,7 +64,11 @@ def with_options(leaves: Sequence[Setting]) -> Callable[[Callable[..., None]], C
             command(**values, settings={key: text for key, text in texts.items() if text is not None})
 
         signature = inspect.signature(command)
-        own = [parameter for parameter in signature.parameters.values() if parameter.name != "settings"]
+        own = [
+            _hidden(parameter) if name in seldom else parameter
+            for name, parameter in signature.parameters.items()
+            if name != "settings"
+        ]
         parameters = [*own, *(_parameter(leaf, has_many) for leaf in leaves)]
         if has_many:
             parameters.append(_help_all_parameter())
@@ -98,6 +109,14 @@ def _parameter(leaf: Setting, is_of_many: bool) -> inspect.Parameter:
     )
     annotation = Annotated[str | None, option]
     return inspect.Parameter(leaf.key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _hidden(parameter: inspect.Parameter) -> inspect.Parameter:
+    """The same option, which the help leaves out."""
+    kind, option = get_args(parameter.annotation)
+    option = copy.copy(option)
+    option.hidden = True
+    return parameter.replace(annotation=Annotated[kind, option])
 
 
 def _help_all_parameter() -> inspect.Parameter:

@@ -145,7 +145,7 @@ class Teller:
                 self.explorer.tuning = {**self.explorer.tuning, "state": "done", "eta_seconds": None}
                 if self.explorer.info["model"] == "any-graph":
                     self.output.say(
-                        "Tuning has ended without finding anything clearly better; the model stays as it was."
+                        "Tuning has ended without a clear improvement; the same model keeps answering."
                     )
                 else:
                     self.output.say("Tuning has ended.")
@@ -177,7 +177,7 @@ class Teller:
             "message": why,
             "eta_seconds": None,
         }
-        complain(f"tuning failed: {why}; the present model keeps answering")
+        complain(f"tuning failed: {why}; the current model keeps answering")
 
 
 def _bound(port: int | None) -> "socket.socket":
@@ -207,8 +207,8 @@ def _explorer(output: Output, run: "RunFolder") -> "Explorer":
     graph = reasoner.graph
     output.say(
         f"{reasoner.dataset.name}: {counted(graph.n_entities, 'entity', 'entities')}, "
-        f"{counted(graph.n_forward, 'relation')}, {counted(len(reasoner.dataset.train), 'fact')} to reason on; "
-        f"kept in {run.path}"
+        f"{counted(graph.n_forward, 'relation')}, {counted(len(reasoner.dataset.train), 'fact')}; "
+        f"saved in {run.path}"
     )
     say_expectations(output, reasoner)
     return Explorer(reasoner, None if reasoner.is_pretrained else run.path)
@@ -220,12 +220,12 @@ def _can_tune(output: Output, run: "RunFolder") -> bool:
 
     verdict = verdict_of(run)
     if verdict is not None and verdict.is_finished:
-        which = "The tuned model answers." if verdict.is_better else "It found nothing clearly better."
+        which = "The tuned model answers." if verdict.is_better else "That brought no clear improvement."
         output.say(f"The model was tuned to these facts before. {which}")
         return False
     if not len(run.dataset().valid):
         output.say(
-            "The model is not tuned: there are too few facts to hold some out and tell whether it helps."
+            "The model is not tuned: there are too few facts to hold some out and see whether tuning helps."
         )
         return False
     return True

@@ -36,7 +36,7 @@ _MEASURED_FACTS = 2000
 """Of the held-out facts, at the end of training: minutes at most; `dpmpn evaluate` asks about all of them."""
 
 
-@with_settings()
+@with_settings(seldom=("preset", "max_queries", "json"))
 def command(
     dataset: DatasetName,
     out: Annotated[
@@ -51,13 +51,13 @@ def command(
         typer.Option(
             "--from",
             metavar="any-graph|FOLDER",
-            help="start from the model for any graph that comes with the package, or from one made with `dpmpn "
+            help="start from the pre-trained model that comes with the package, or from one made with `dpmpn "
             "pretrain`, instead of from random weights",
         ),
     ] = None,
     max_queries: Annotated[
         int | None,
-        number(int, "--max-queries", "stop after this many queries", at_least=1, at_most=10**12, hidden=True),
+        number(int, "--max-queries", "stop after this many queries", at_least=1, at_most=10**12),
     ] = None,
     max_minutes: Annotated[
         float | None, number(float, "--max-minutes", "stop after this many minutes", above=0)
@@ -68,7 +68,7 @@ def command(
         typer.Option(
             "--log-to",
             metavar="tensorboard|mlflow",
-            help="also send loss, speed and validations to this tool; TensorBoard reads them from RUN_DIR",
+            help="also log loss, speed and validations to this tool; TensorBoard reads them from RUN_DIR",
         ),
     ] = None,
     verbose: Annotated[
@@ -78,12 +78,13 @@ def command(
     *,
     settings: dict[str, str],
 ) -> None:
-    """Train a model and measure it; it is validated as it goes, and the best version is kept.
+    """Train a model and measure it. It is validated during training, and the best version is kept.
 
-    The settings come from --preset if you give one, otherwise from the
-    dataset's own preset, otherwise from the size and shape of the graph.
-    Each setting can be changed with its option: --help-all lists them,
-    with the defaults used when nothing else decides.
+    dpmpn train facts.csv
+
+    The settings follow from the size and shape of the graph, unless the dataset has a preset or you name one with
+    --preset. Every setting has an option: --help-all lists them, with the defaults that hold where nothing else
+    decides.
     """
     output = Output(json)
     out = out or _RUNS / run_name(dataset)
@@ -124,7 +125,7 @@ def command(
     from dpmpn.reasoner.reasoner import Reasoner
 
     record["calibration"] = summary(calibrated(output, Reasoner.load(out)))
-    output.result(record, lambda: _show_report(output, report, out))
+    output.result(record, lambda: _show_report(output, report, out, data))
 
 
 def _check_start(start: str | None, preset: str | None, resume: bool, settings: dict[str, str]) -> None:
@@ -258,15 +259,22 @@ def _measured(output: Output, out: Path) -> "Report | None":
     return Report.of(scores, reasoner.dataset)
 
 
-def _show_report(output: Output, report: "Report | None", out: Path) -> None:
+def _show_report(output: Output, report: "Report | None", out: Path, dataset: Dataset) -> None:
     output.say()
     if report is None:
         output.say("No facts are held out, so there is nothing to measure how good the answers are.")
         return
     output.say(report.text())
-    output.say(
-        f"All relations: dpmpn evaluate {shlex.quote(str(out))} --split {report.scores['split']} --per-relation"
-    )
+    run, example = shlex.quote(str(out)), shlex.join(_held_out_question(dataset))
+    output.say(f"All relations: dpmpn evaluate {run} --split {report.scores['split']} --per-relation")
+    output.say(f"To ask it: dpmpn predict {run} {example} --why; in the browser: dpmpn serve {run}")
+
+
+def _held_out_question(dataset: Dataset) -> tuple[str, str]:
+    """The head and the relation of a fact that the graph lacks."""
+    held_out = dataset.test if len(dataset.test) else dataset.valid
+    head, relation, _ = held_out[0].tolist()
+    return dataset.graph.entities.name(head), dataset.graph.relation_names.name(relation)
 
 
 def _resume_command(dataset: str, out: Path, max_queries: int | None, max_minutes: float | None) -> str:

@@ -37,7 +37,7 @@ from dpmpn.data.registry import find_dataset, known_dataset
 from dpmpn.data.sources.base import COLUMNS, PROVENANCE, TIME, ReadOptions, Source
 from dpmpn.data.sources.formats import is_source, open_sources, source_of, split_files
 from dpmpn.data.vocabulary import Vocabulary
-from dpmpn.errors import DataError, UnknownName
+from dpmpn.errors import DataError
 from dpmpn.files import whole_folder, write_json
 from dpmpn.settings import MOST_SEED, checked_number, refusal
 
@@ -84,8 +84,15 @@ def load_dataset(name_or_folder: str | Path, say: Any = None) -> Dataset:
         return _load_folder(folder, name_of_folder(folder))
     if folder.is_dir() and find_dataset(str(name_or_folder)) is None:
         raise without_train(folder)
-    entry = known_dataset(str(name_or_folder))
+    entry = known_dataset(
+        str(name_or_folder), "there is no file or folder of this name; `dpmpn datasets` lists the datasets"
+    )
     return _load_folder(entry.existing_folder(), entry.name)
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder was imported, or has a file train.*."""
+    return (folder / MANIFEST).is_file() or bool(split_files(folder)["train"])
 
 
 def load_facts(facts: Any, say: Callable[[str], None] | None = None) -> Dataset:
@@ -99,11 +106,7 @@ def load_facts(facts: Any, say: Callable[[str], None] | None = None) -> Dataset:
     if not isinstance(facts, str | Path):
         return dataset_from(facts, split=SplitChoice("none"))
     if not is_source(facts):
-        try:
-            return load_dataset(facts)
-        except UnknownName as error:
-            hint = "there is no file or folder of this name; `dpmpn datasets` lists the datasets"
-            raise UnknownName(error.kind, error.name, error.near, hint) from error
+        return load_dataset(facts)
     return _load_file(facts, SplitChoice("none"), say)
 
 

@@ -141,12 +141,11 @@ def find_dataset(name: str) -> Entry | None:
     return _BY_PLAIN_NAME.get(_simplified(name))
 
 
-def known_dataset(name: str) -> Entry:
-    """Entry of a name, which must exist."""
+def known_dataset(name: str, hint: str = "`dpmpn datasets` lists them") -> Entry:
+    """Entry of a name, which must exist; the hint says what else to do where no other name is like it."""
     entry = find_dataset(name)
     if entry is None:
         near = [_BY_PLAIN_NAME[plain].name for plain in near_names(_simplified(name), list(_BY_PLAIN_NAME))]
-        hint = "`dpmpn datasets` lists them; a folder with train.txt is a dataset too"
         raise UnknownName("dataset", name, list(dict.fromkeys(near)), hint)
     return entry
 

@@ -30,14 +30,15 @@ def run_of(facts: Sequence[str], folder: Path, say: Say) -> RunFolder:
     if run.exists():
         if not (folder / SOURCES).exists():
             raise RunError(
-                f"{folder} is a run that `dpmpn start` did not make; choose another --out, or `dpmpn serve {folder}`"
+                f"{folder} is a run that `dpmpn start` did not make; choose another --out, or open it with "
+                f"`dpmpn serve {folder}`"
             )
         if read_json(folder / SOURCES, "choose another --out, or remove the folder") == sources:
-            say(f"these facts were read before: going on with {folder}")
+            say(f"these facts were read before: continuing with {folder}")
             return RunFolder.open(folder)
         moved = _free_name(folder)
         put_in_place(folder, moved)
-        say(f"the facts have changed since {folder} was made, so it starts over; the old one is {moved}")
+        say(f"the facts have changed since {folder} was made: starting over; the old folder is now {moved}")
     dataset = _read(facts, folder.name.removesuffix(_SUFFIX), say)
     config, _ = tuned_config(dataset, shipped(), {})
     return RunFolder.create(folder, dataset, config, shipped(), sources)
