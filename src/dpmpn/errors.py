@@ -73,7 +73,7 @@ class Stopped(BaseException):
         self.signal_number = signal_number  # None: the caller asked
         number = signal_number or signal.SIGINT
         how = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
-        super().__init__(f"{how}; what was written before is whole: run the same command again")
+        super().__init__(f"{how}; files written so far are complete: run the same command again")
 
     @property
     def exit_code(self) -> int:

@@ -87,7 +87,7 @@ def test_every_step(cli: ForkedCli, work: Work, tmp_path: Path) -> None:
         assert not out.exists() or out.read_bytes() == work.table
         if ended.code != -signal.SIGKILL:
             # The one before was killed when all was done but the last of its files removed.
-            assert ended.code == 0 or is_refused(ended, f"{out} exists already")
+            assert ended.code == 0 or is_refused(ended, f"{out} already exists")
     assert points > 15
     assert list(tmp_path.iterdir()) == [out]
     assert out.read_bytes() == work.table
@@ -114,7 +114,8 @@ def test_ended_by_a_signal(cli: ForkedCli, work: Work, tmp_path: Path, point: in
     ended = cli.run(*work.command, "--out", out, before=("killed_calls", "end_at", point, str(tmp_path)))
     assert ended.code == 143
     assert (
-        ended.err == "dpmpn: ended by SIGTERM; what was written before is whole: run the same command again\n"
+        ended.err
+        == "dpmpn: ended by SIGTERM; files written so far are complete: run the same command again\n"
     )
     assert not out.exists()
     assert goes_on(cli, work, out)
@@ -210,8 +211,8 @@ def test_places_where_no_table_can_be(
     places = {
         tmp_path / "missing" / "x.csv": "missing is not a folder",
         folder / "questions.csv" / "x.csv": "questions.csv is not a folder",
-        tmp_path / "mine.csv": "exists already",
-        tmp_path / "folder.csv": "exists already",
+        tmp_path / "mine.csv": "already exists",
+        tmp_path / "folder.csv": "already exists",
         tmp_path / "table.txt": "end the name in",
         tmp_path: "end the name in",
         "": "end the name in",

@@ -55,7 +55,7 @@ NOT_WRITING = {
     "reproduce": "it takes minutes: it trains as train does, and keeps the result of each piece as JSON",
     "compare": "it takes minutes: it keeps the result of each model as JSON",
 }
-_THERE = ("exists already", "already holds a run")
+_THERE = ("already exists", "already holds a run")
 _TRAINED = re.compile(
     r"(run|new|weights)/(checkpoint|best|metrics|log)[-.].*"
 )  # of which there are more than two versions

@@ -105,7 +105,7 @@ def test_other_commands_say_what_ended_them(cli: ForkedCli, family: Path) -> Non
     ended = running.wait()
     assert (ended.code, ended.err) == (
         143,
-        "dpmpn: ended by SIGTERM; what was written before is whole: run the same command again\n",
+        "dpmpn: ended by SIGTERM; files written so far are complete: run the same command again\n",
     )
 
 

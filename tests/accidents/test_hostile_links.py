@@ -82,8 +82,8 @@ def test_folders_that_are_links(cli: ForkedCli, family: Path, trained: Path, tmp
     assert victims.state() == before
     (out / "answers.csv.parts").unlink()
     assert cli.run(*ask).code == 0
-    assert is_refused(cli.run("import", family / "train.txt", "--out", out / "graph"), "exists already")
-    assert is_refused(cli.run("train", family, "--out", out / "new"), "exists already")
+    assert is_refused(cli.run("import", family / "train.txt", "--out", out / "graph"), "already exists")
+    assert is_refused(cli.run("train", family, "--out", out / "new"), "already exists")
     assert victims.state() == before
 
 

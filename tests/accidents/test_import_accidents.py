@@ -83,7 +83,7 @@ def test_every_step_of_an_import(cli: ForkedCli, source: list[object], tmp_path:
     assert changed == {report, "dataset.json"}  # which holds the name
     assert load_dataset(str(out)).graph.entities.label(0) == "Child 0"
     assert sorted(path.name for path in graphs.iterdir()) == ["new", "older"]
-    assert is_refused(cli.run("import", *source, "--out", out), out, "exists already")
+    assert is_refused(cli.run("import", *source, "--out", out), out, "already exists")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

@@ -173,7 +173,7 @@ def test_saved_and_loaded_it_answers_the_same(reasoner: dpmpn.Reasoner, tmp_path
     assert loaded.config == reasoner.config
     before, after = (r.predict("child0", "father", any_role=True).to_frame() for r in (reasoner, loaded))
     assert before.equals(after)
-    with pytest.raises(dpmpn.RunError, match="exists already"):
+    with pytest.raises(dpmpn.RunError, match="already exists"):
         reasoner.save(tmp_path / "copy")
 
 

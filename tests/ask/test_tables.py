@@ -243,16 +243,16 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
 def test_a_table_that_exists_is_not_overwritten(tmp_path: Path) -> None:
     out = tmp_path / "a.csv"
     out.write_text("mine")
-    with pytest.raises(RunError, match="exists already"):
+    with pytest.raises(RunError, match="already exists"):
         Parts(out, REQUEST)
     assert list(tmp_path.iterdir()) == [out]
     out.unlink()
     with Parts(out, REQUEST) as parts:
         parts.write(0, part(0))
         out.write_text("mine")
-        with pytest.raises(RunError, match="exists already"):
+        with pytest.raises(RunError, match="already exists"):
             parts.finish(parts.read())
-    with pytest.raises(RunError, match="exists already"):
+    with pytest.raises(RunError, match="already exists"):
         Parts(out, REQUEST)
     assert out.read_text() == "mine"
 

@@ -49,7 +49,7 @@ def test_json_and_file(call: Call, trained: Path, tmp_path: Path) -> None:
         assert graph.find_edges(*ids) < 0
     again = call("complete", "demo", "--top", 5, "--out", out)
     assert (again.code, again.err.count("\n")) == (2, 1)
-    assert "exists already" in again.err
+    assert "already exists" in again.err
     unmeasured = call("complete", trained, "--json", "-")
     assert json.loads(unmeasured.out)["calibration"] is None  # one validation fact
 

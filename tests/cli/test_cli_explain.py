@@ -20,7 +20,7 @@ def test_the_text_is_printed(call: Call, trained: Path) -> None:
     result = call("explain", trained, "child0", "mother", "mother0")
     assert result.code == 0, result
     assert result.out.startswith("Question: <child0, mother, ?>\nAnswer: mother0, ")
-    assert "The graph states this fact already." in result.out
+    assert "The graph already states this fact." in result.out
     assert "Query: (child0, mother, mother0)\n\nSelected key edges, from the " in result.out
     assert result.err == ""
 
@@ -140,7 +140,7 @@ def test_facts_are_taken_away_and_the_answer_is_no_longer_known(
     result = call("explain", trained, "child0", "father", "father0", "--remove", facts)
     assert result.code == 0, result
     assert result.out.startswith("1 fact removed\n")
-    assert "The graph states this fact already." not in result.out
+    assert "The graph already states this fact." not in result.out
 
 
 def test_labels_of_a_file(call: Call, trained: Path, tmp_path: Path) -> None:

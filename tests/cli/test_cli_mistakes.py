@@ -49,8 +49,8 @@ def test_unknown_dataset(call: Call, tmp_path: Path) -> None:
 
 
 def test_what_is_neither_a_dataset_nor_a_file_is_said_to_be_none(call: Call, tmp_path: Path) -> None:
-    says = ["unknown dataset", "fcts.csv", "no file or folder of this name"]
-    assert_mistake(call, "train", tmp_path / "fcts.csv", says=says)
+    says = ["unknown dataset", "facts.cvs", "no file or folder of this name"]
+    assert_mistake(call, "train", tmp_path / "facts.cvs", says=says)
 
 
 def test_the_folder_of_a_dataset_is_no_run(call: Call, family: Path, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_stopped_run_says_how_to_go_on(
     assert call(*command).code == 0
     again = call(*command)
     assert again.code == 2
-    assert "exists already" in again.err
+    assert "already exists" in again.err
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def test_the_file_holds_what_is_returned(reasoner: dpmpn.Reasoner, tmp_path: Pat
     }[suffix]
     assert fact_tuples(read(out)) == fact_tuples(found)
     assert list(tmp_path.iterdir()) == [out]
-    with pytest.raises(RunError, match="exists already"):
+    with pytest.raises(RunError, match="already exists"):
         complete(reasoner, top=7, out=out)
 
 

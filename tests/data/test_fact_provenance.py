@@ -65,7 +65,7 @@ def test_it_is_kept_in_the_folder_in_copies_and_for_held_out_facts(tmp_path) -> 
     path = tmp_path / "facts.csv"
     frame().write_csv(path)
     report = import_dataset({"train": [source_of(path)]}, tmp_path / "graph", split=NONE)
-    assert "kept with each fact, as its provenance: 'source', 'as_of'" in report["sources"][0]["notes"]
+    assert "kept as provenance of each fact: 'source', 'as_of'" in report["sources"][0]["notes"]
     graph = open_dataset(tmp_path / "graph").graph
     for each in (graph, graph.in_memory(), pickle.loads(pickle.dumps(graph))):
         check(each)

@@ -131,7 +131,7 @@ def test_sources_without_a_fact_are_refused():
 
 def test_an_existing_folder_is_kept(tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(RunError, match="exists already"):
+    with pytest.raises(RunError, match="already exists"):
         import_dataset({"train": [Given(chain(10))]}, tmp_path)
     assert os.listdir(tmp_path) == ["letter.txt"]
 

@@ -103,13 +103,13 @@ def test_an_unclear_header_is_no_fact(tmp_path):
     for columns in (("2", "3", "4"), ("source", "relation", "target"), ("SOURCE", "Relation", "target")):
         assert read(path, columns=columns) == FACTS
     note = (
-        "the first line was read as names of columns ('id', 'source', 'relation', 'target', 'target_id'); "
-        "give --no-header if it is a fact"
+        "the first line was read as column names ('id', 'source', 'relation', 'target', 'target_id'); "
+        "if it is a fact, give --no-header"
     )
     source = SeparatedSource(path, ReadOptions(columns=("2", "3", "4")))
     assert (rows(source), source.account.notes) == (
         FACTS,
-        [note, "kept with each fact, as its provenance: 'id', 'target_id'"],
+        [note, "kept as provenance of each fact: 'id', 'target_id'"],
     )
 
 
@@ -127,11 +127,11 @@ def test_a_first_line_unlike_the_others_is_noted(tmp_path):
     source = SeparatedSource(write(tmp_path, "person,rel name,company\n" + facts, "f.csv"), ReadOptions())
     assert rows(source)[0] == ("p0", "works at", "c0")
     assert source.account.notes == [
-        "the first line was read as names of columns ('person', 'rel name', 'company'); "
-        "give --no-header if it is a fact"
+        "the first line was read as column names ('person', 'rel name', 'company'); "
+        "if it is a fact, give --no-header"
     ]
     source = SeparatedSource(write(tmp_path, "player,predicate,club\n" + facts, "f.csv"), ReadOptions())
-    assert len(rows(source)) == 9 and "read as names of columns" in source.account.notes[0]
+    assert len(rows(source)) == 9 and "read as column names" in source.account.notes[0]
     source = SeparatedSource(write(tmp_path, "Ann,is kin of,Bo\n" + facts, "f.csv"), ReadOptions())
     assert rows(source)[0] == ("Ann", "is kin of", "Bo")
     assert source.account.notes == [

@@ -52,7 +52,7 @@ def test_nothing_else_is_left_beside_the_folder(saved):
 
 
 def test_an_existing_folder_is_not_overwritten(saved):
-    with pytest.raises(RunError, match="exists already"):
+    with pytest.raises(RunError, match="already exists"):
         KnowledgeGraph.open(saved).save(saved)
 
 

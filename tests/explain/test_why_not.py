@@ -126,7 +126,7 @@ TWO_STEPS = (
 def test_what_lies_too_far_away_is_unreachable_and_its_distance_is_said(graph: KnowledgeGraph) -> None:
     why = reason(asked(graph, *TWO_STEPS), "e")
     assert (why.reason, why.distance, why.connected, why.facts) == ("unreachable", 3, True, 1)
-    assert "from a to it has 3, and attention goes along at most 2 facts" in why.text()
+    assert "from a to it has 3 facts, and attention follows at most 2, one in each step" in why.text()
     assert "--n-steps-in-agnn 3" in why.text()
 
 
@@ -137,7 +137,7 @@ def test_what_is_not_connected_or_has_no_facts_is_unreachable(graph: KnowledgeGr
     assert "not connected" in apart.text()
     assert (bare.reason, bare.facts) == ("unreachable", 0)
     assert bare.text() == (
-        "z has no facts in the graph, so no attention can come to it. Add some: with_facts in Python, --add on the "
+        "z has no facts in the graph, so no attention can reach it. Add some: with_facts in Python, --add on the "
         "command line."
     )
 
@@ -149,7 +149,7 @@ def test_a_head_without_facts_answers_nothing(graph: KnowledgeGraph) -> None:
     question = _question(graph, Horizon(), np.array([z]), np.ones(1), trace)
     other, itself = (reason(question, name) for name in "bz")
     assert other.reason == itself.reason == "unreachable"
-    assert other.text().startswith("z has no facts in the graph to go along")
+    assert other.text().startswith("z has no facts in the graph, so attention cannot leave it")
     assert "there are no answers at all" in itself.text()
 
 
@@ -346,7 +346,7 @@ def test_a_candidate_that_is_not_gone_on_from_is_out_ranked_by_those_that_are(gr
     assert why.by == (why.weakest_kept,) and why.by[0].name == "b"
     assert why.settings == (("ask_attending_from_per_step", 2),)
     assert why.text().endswith(
-        "A step goes on from one node at most: here b (0.500). To follow it further, try "
+        "A step continues from one node at most: here b (0.500). To follow it further, try "
         "ask_attending_from_per_step = 2 (--ask-attending-from-per-step 2)."
     )
 
@@ -396,7 +396,7 @@ def test_edges_that_were_not_drawn_are_the_reason_where_attention_was_next_to_th
     assert (node.name, node.distance, node.facts, node.leading) == ("c", 1, 2, 1)
     assert why.settings == (("ask_sampling_per_node", 2),)
     assert (
-        "Attention was at c in step 2, but of its 2 facts only 1 is drawn by chance in a step, and the one that "
+        "Attention was at c in step 2, but of its 2 facts only 1 is sampled in a step, and the one that "
         "leads to f was not among them."
     ) in why.text()
 
@@ -429,7 +429,7 @@ def test_limits_that_choose_by_chance_are_said_to(graph: KnowledgeGraph) -> None
     why = reason(replace(question, horizon=Horizon(1, 200, 200, "nodes")), "c")
     assert (why.reason, why.chosen_by) == ("not_attended_from", "random")
     assert why.settings == (("ask_attending_from_per_step", 2),)
-    assert "chosen by chance, and it was not among them" in why.text()
+    assert "chosen at random, and it was not among them" in why.text()
 
 
 def test_entities_that_share_a_label_are_told_apart(graph: KnowledgeGraph) -> None:

@@ -319,11 +319,10 @@ def test_the_verdict_gives_the_score_and_what_was_measured() -> None:
         in measured
     )
     assert (
-        "measured with 1,200 held-out cases of this relation), or 87% if the graph lacks an answer"
-        in measured
+        "measured on 1,200 held-out cases of this relation), or 87% if the graph lacks an answer" in measured
     )
     few = {**small_reasoning.MEASURED, "probability_if_missing": 0.63, "cases": 1}
-    assert "measured with 1 held-out case of this relation). " in verdict(small_reasoning.explained(**few))
+    assert "measured on 1 held-out case of this relation). " in verdict(small_reasoning.explained(**few))
     unmeasured = verdict(small_reasoning.explained())
     assert "with score <strong>0.800</strong>." in unmeasured and "probability" not in unmeasured
 

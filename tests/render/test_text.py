@@ -37,7 +37,7 @@ Selected key edges, from the 3 strongest paths, which carried 100%:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"known": True}, "The graph states this fact already."),
+        ({"known": True}, "The graph already states this fact."),
         ({"held_out": "valid"}, "one of the validation facts"),
         ({}, "neither the graph nor the facts held out"),
         ({"rank": 12}, "answer number 12,"),
@@ -45,11 +45,11 @@ Selected key edges, from the 3 strongest paths, which carried 100%:
         ({"score": 2e-9}, "with score 2e-09"),
         (
             {"prior": 0.03},
-            "with score 0.800.\nBefore any step, judged by its relations alone, it had 0.030.",
+            "with score 0.800.\nBefore the first step, its relations alone gave it 0.030.",
         ),
         (
             MEASURED,
-            "Probability that it is right: 0.62 (0.40 to >0.99), measured with 1,200 held-out cases of this "
+            "Probability that it is right: 0.62 (0.40 to >0.99), measured on 1,200 held-out cases of this "
             "relation; 0.87 if the graph lacks an answer.\n",
         ),
         (

@@ -58,7 +58,7 @@ def test_a_name_of_several_is_told_at_its_field(opened: Open, kind: str, field: 
     page.route("**/api/v1/ask", lambda route: route.fulfill(status=400, json=problem))
     given = {**asked, field: "x"}
     page.goto(f"{page.url_begin}/?head={given['head']}&relation={given['relation']}")
-    page.sees(f"#{field}-problem", "are called “x”. Which one is meant?")
+    page.sees(f"#{field}-problem", "are called “x”. Which one do you mean?")
     page.unroute("**/api/v1/ask")
     page.locator(f"#{field}-problem button").first.click()
     page.sees("#explanation-title")
@@ -83,7 +83,7 @@ def test_empty_fields_are_told_and_a_head_alone_is_shown(opened: Open) -> None:
     page.keyboard.press("Enter")
     page.sees("#about-title", "Child 2")
     page.fill("#head", "zzz")
-    page.sees("#head-list", "Nothing has “zzz” in its name.")
+    page.sees("#head-list", "No name contains “zzz”.")
 
 
 def test_why_not_with_a_typing_mistake(opened: Open) -> None:
@@ -175,7 +175,7 @@ def test_a_server_that_is_gone_is_told_and_tried_again(opened: Open, family: tup
         page.click("figure .node >> nth=0")
         page.sees("#card .notice", "does not answer")
         page.locator(".answers button").nth(1).click()
-        page.sees("#notice", "The server does not answer. Is it still running?")
+        page.sees("#notice", "The server is not responding. Is it still running?")
         page.click("#notice button")  # still gone
         page.sees("#notice", "does not answer")
 
@@ -184,7 +184,7 @@ def test_a_token_is_asked_for_and_kept(opened: Open, family: tuple[Path, Path]) 
     token = "a-token-that-nobody-guesses"
     with serving(family[0], token) as server:
         page = opened(f"{QUESTION}&answer=f7", url=server.url, accept_downloads=True)
-        page.sees("#token", "This server needs its token")
+        page.sees("#token", "This server requires a token")
         page.fill("#token-text", "wrong")
         page.keyboard.press("Enter")
         page.sees("#token-problem", "not the token")

@@ -46,11 +46,11 @@ def test_the_page(opened: Open, tmp_path: Path) -> None:
     with served("any-graph", "--on", tmp_path / "facts.csv") as url:
         page = opened("?head=child7&relation=pet", url=url)
         page.sees("#answers", "Note: 'pet' has 1 fact in this graph")
-        page.sees("#answers", "No answer that fits was reached.")
+        page.sees("#answers", "No answer fits.")
         page = opened("?head=child0&relation=pet", url=url)
         page.sees("#answers", "Note: 'pet' has 1 fact in this graph")
         page.sees("#explanation-title", "Why dog0?")
         page = opened("?head=child7&relation=father", url=url)
         page.sees(".answers button")
         notes = re.findall("Note: .*", page.locator("#answers").inner_text())
-        assert len(notes) == 1 and notes[0].startswith("Note: not shown, because nothing like them is ")
+        assert len(notes) == 1 and notes[0].startswith("Note: not shown, because no similar entity is ")

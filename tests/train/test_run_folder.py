@@ -84,7 +84,7 @@ def test_foreign_folders_are_left_alone(tmp_path, dataset, config):
     with pytest.raises(RunError, match="not empty"):
         RunFolder.create(tmp_path, dataset, config)
     assert [file.name for file in tmp_path.iterdir()] == ["letter.txt"]
-    with pytest.raises(RunError, match="exists already"):
+    with pytest.raises(RunError, match="already exists"):
         RunFolder.create(tmp_path / "letter.txt", dataset, config)
 
 

@@ -211,7 +211,7 @@ class QueryResult:
         relation = one_line(self.question.relation_label)
         end = "head" if self.inverse else "tail"
         return (
-            f"{LEFT_OUT}, because nothing like them is the {end} of any '{relation}' fact: {listed(names + more)}",
+            f"{LEFT_OUT}, because no similar entity is the {end} of a '{relation}' fact: {listed(names + more)}",
         )
 
     def is_reached(self, entity: int) -> bool:
@@ -272,6 +272,6 @@ class QueryResult:
         if not self.is_reached(answer):
             raise DataError(
                 f"no attention reached '{names.name(answer)}', so nothing carried it there; "
-                "ask why not this one instead"
+                "ask why it is not the answer"
             )
         return int(np.flatnonzero(self.reached.entities == answer)[0])

@@ -55,7 +55,7 @@ def table_format(path: Path) -> str:
     suffix = Path(name.removesuffix(_PACKED)).suffix
     if suffix not in _FORMATS or (packed and suffix == ".parquet"):
         raise DataError(
-            f"{path}: a table cannot be named so; end the name in .csv, .tsv, .jsonl (also with .gz) or .parquet"
+            f"{path}: the name says no known format; end it in .csv, .tsv, .jsonl (also with .gz) or .parquet"
         )
     return _FORMATS[suffix]
 
@@ -208,7 +208,9 @@ class Parts(AbstractContextManager["Parts"]):
             # The lock and what a kill left half written have names with a dot.
             strange = [p for p in self.folder.iterdir() if not p.name.startswith(".")]
             if strange:
-                raise RunError(f"{self.folder} holds {strange[0].name}, which is not ours; remove the folder")
+                raise RunError(
+                    f"{self.folder} holds {strange[0].name}, which dpmpn did not write; remove the folder"
+                )
             with self._kept():
                 write_json(path, request)
             sync(self.folder.parent)
@@ -275,7 +277,7 @@ def _is_taken(out: Path) -> bool:
 
 
 def _taken(out: Path) -> RunError:
-    return RunError(f"{out} exists already; choose another --out or remove it")
+    return RunError(f"{out} already exists; choose another --out or remove it")
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

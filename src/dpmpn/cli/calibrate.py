@@ -78,7 +78,7 @@ def calibrated(
         calibration = reasoner.calibrate(sample, again, progress=meter.show_speed)
     if calibration is None:
         output.say(
-            "Probabilities are unknown: too few facts are held out to measure them. Answers have scores."
+            "Probabilities are unknown: too few facts are held out to measure them. Answers have scores only."
         )
     return calibration
 

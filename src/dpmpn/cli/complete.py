@@ -47,7 +47,7 @@ HeadsAsked = Annotated[
     str,
     typer.Option(
         metavar="like|stated|all",
-        help="which heads to ask about: entities that have the relation and those like them, only those that "
+        help="which heads to ask about: entities that have the relation and similar ones, only those that "
         "have it, or all",
     ),
 ]
@@ -134,7 +134,7 @@ def _show_result(output: Output, facts: "pl.DataFrame", out: Path | None, why: b
         elif "held_out" not in facts.columns:
             output.say(
                 "These probabilities hold if the graph lacks as many facts as were held out. This list leaves out the "
-                "validation and test facts, so expect fewer of it to be right; --held-out includes them, marked."
+                "validation and test facts, so expect fewer of these to be right; --held-out includes and marks them."
             )
     if out is not None:
         rest = f"; the first {len(shown)} are shown" if len(shown) < len(facts) else ""

@@ -80,7 +80,7 @@ def command(
 ) -> None:
     """Explain an answer: the facts that carried the model's attention to it, and how much came along each path.
 
-    The explanation is read from what the model did while it answered; nothing is computed beyond that.
+    The explanation is read from the steps in which the model found the answer; nothing else is computed.
 
     For example: dpmpn explain runs/demo Serbia in_subregion --why-not "Eastern Europe" --out why
 

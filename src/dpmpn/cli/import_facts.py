@@ -287,8 +287,8 @@ def _show_respelled(
 def _show_leaks(output: Output, which: str, leaks: dict[str, Any]) -> None:
     shares = leaks["shares"]
     output.say(
-        f"{which}: {shares['leaked']:.1%} are in train already, as they are or as an inverse; "
-        f"{shares['joined']:.1%} join a pair that a training fact joins (PME)"
+        f"{which}: {shares['leaked']:.1%} are already in train, as they are or inverted; "
+        f"{shares['joined']:.1%} connect two entities that a training fact connects (PME)"
     )
     if leaks["unseen"]:
         output.say(

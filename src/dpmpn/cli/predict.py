@@ -188,7 +188,7 @@ def _show_answers(
 
     output.say(str(predictions.question), style="bold")
     if not predictions:
-        output.say("  no answers: attention reached nothing that fits")
+        output.say("  no answers: attention reached no entity that fits")
         return
     # Columns that would be empty, or say the same twice, are not shown.
     labelled = ("identifier",) if graph.entities.has_labels else ()
@@ -206,12 +206,12 @@ def _show_answers(
     if measured:
         cases = next(p.cases for p in predictions if p.cases is not None)
         output.say(
-            f"probability: how often such answers are right, measured with {counted(cases, 'held-out case')} of this "
-            f"relation{'; if missing: the same if the graph lacks an answer' * (len(measured) > 2)}"
+            f"probability: how often such answers are right, measured on {counted(cases, 'held-out case')} of this "
+            f"relation{'; if missing: the same, given that the graph lacks an answer' * (len(measured) > 2)}"
         )
     elif not is_measured:
         output.say(
-            "Probabilities were not measured (`dpmpn calibrate` does that): answers are ranked by score."
+            "Probabilities have not been measured (`dpmpn calibrate` does that), so answers have scores only."
         )
     if through:
         output.say(

@@ -262,7 +262,7 @@ def _measured(output: Output, out: Path) -> "Report | None":
 def _show_report(output: Output, report: "Report | None", out: Path, dataset: Dataset) -> None:
     output.say()
     if report is None:
-        output.say("No facts are held out, so there is nothing to measure how good the answers are.")
+        output.say("No facts are held out, so the quality of the answers cannot be measured.")
         return
     output.say(report.text())
     run, example = shlex.quote(str(out)), shlex.join(_held_out_question(dataset))

@@ -108,9 +108,9 @@ class Report:
                 )
         yield from self._hardly_predictable()
         if self.scores["split"] == "valid":
-            yield "There are no test facts. Validation facts also chose the model, so expect a little less."
+            yield "There are no test facts. Validation facts also selected the model, so expect slightly worse results."
         if self.scores["split"] == "train":
-            yield "The model has seen these facts in training, so expect less of others."
+            yield "The model has seen these facts in training, so expect worse results on others."
 
     def _hardly_predictable(self) -> Iterator[str]:
         if "per_relation" not in self.scores:

@@ -182,7 +182,7 @@ class _WhyNotSearch:
         )
 
     def _dropped(self, time: int) -> WhyNotData:
-        """It was scanned, but the next step did not go on from it: from there its own edge would have led back."""
+        """It was scanned, but the next step did not continue from it: from there its own edge would have led back."""
         near = self._near(self.index, time, 0, np.empty(0, int))
         if not self.flow.attended_to[time - 1, self.index]:
             return self._cut("not_attended_to", near, self.flow.attended_to[time - 1])

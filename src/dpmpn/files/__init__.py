@@ -380,7 +380,7 @@ def _open_already(path: Path) -> int | None:
 def _refuse_used(folder: Path) -> None:
     """Refuse a name that is taken, unless by an empty folder."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise RunError(f"{folder} exists already and is not empty; choose another --out or remove it first")
+        raise RunError(f"{folder} already exists and is not empty; choose another --out or remove it first")
 
 
 def _cannot_write(folder: Path, error: OSError) -> RunError:

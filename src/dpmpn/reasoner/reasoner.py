@@ -375,7 +375,7 @@ class Reasoner(AskedModel):
         """Copy the run folder; `Reasoner.load` reads it on any machine."""
         folder = FilePath(folder)
         if folder.exists():
-            raise RunError(f"{folder}: exists already; choose another folder or remove this one first")
+            raise RunError(f"{folder}: already exists; choose another folder or remove this one first")
         if self.is_pretrained:
             raise RunError(
                 "a pre-trained model need not be saved: Reasoner.pretrained() is there wherever the package is; keep "

@@ -66,11 +66,9 @@ def _answer_lines(explanation: ExplanationData, names: DisplayNames) -> list[str
     if not explanation.fits:
         question = explanation.question
         end, relation = "head" if question.inverse else "tail", names.relation(question.relation)
-        lines.append(f"It is not shown in lists: nothing like it is the {end} of any '{relation}' fact.")
+        lines.append(f"It is left out of lists: no similar entity is the {end} of a '{relation}' fact.")
     if explanation.prior is not None:
-        lines.append(
-            f"Before any step, judged by its relations alone, it had {score_shown(explanation.prior)}."
-        )
+        lines.append(f"Before the first step, its relations alone gave it {score_shown(explanation.prior)}.")
     lines.append(_stated_line(answer.known, answer.held_out))
     if answer.through_unseen > 0:
         part = percent(answer.through_unseen)
@@ -88,18 +86,18 @@ def _measured_lines(answer: Prediction) -> list[str]:
     cases, given = counted(answer.cases or 0, "held-out case"), answer.probability_if_missing or p
     if_missing = f"; {probability_shown(given)} if the graph lacks an answer" * (given - p > _DIFFERS)
     return [
-        f"Probability that it is right: {probability_shown(p)} ({interval_shown(low, high)}), measured with {cases} of "
+        f"Probability that it is right: {probability_shown(p)} ({interval_shown(low, high)}), measured on {cases} of "
         f"this relation{if_missing}."
     ]
 
 
 def _stated_line(known: bool, held_out: str) -> str:
     if known:
-        return "The graph states this fact already."
+        return "The graph already states this fact."
     if held_out:
         split = "validation" if held_out == "valid" else held_out
         return f"The graph does not state this fact; it is one of the {split} facts that were held out."
-    return "Nothing states this fact: neither the graph nor the facts held out from it."
+    return "This fact is new: neither the graph nor the held-out facts state it."
 
 
 def _path_lines(explanation: ExplanationData, names: DisplayNames) -> list[str]:

@@ -40,14 +40,14 @@ def _unreachable(why: WhyNotData) -> list[str]:
         ),
         (
             not why.head_facts,
-            f"{head} has no facts in the graph to go along, so attention cannot leave it: neither {x} nor anything "
+            f"{head} has no facts in the graph, so attention cannot leave it: neither {x} nor anything "
             f"else is an answer. Add facts about {head}",
         ),
-        (not why.facts, f"{x} has no facts in the graph, so no attention can come to it. Add some"),
+        (not why.facts, f"{x} has no facts in the graph, so no attention can reach it. Add some"),
         (
             not why.connected,
             f"No chain of facts, however long, leads from {head} to {x}: they lie in parts of the graph that are not "
-            "connected. A fact that connects them can be added",
+            "connected. Add a fact that connects them",
         ),
     )
     for holds, text in cases:
@@ -55,21 +55,21 @@ def _unreachable(why: WhyNotData) -> list[str]:
             return [f"{text}: {_TO_ADD}."]
     length = f"{why.distance}" if why.distance is not None else f"more than {FARTHEST}"
     too_far = (
-        f"{x} is too far away: the shortest chain of facts from {head} to it has {length}, and attention goes along "
-        f"at most {counted(why.n_steps, 'fact')}, one in each step."
+        f"{x} is too far away: the shortest chain from {head} to it has {length} facts, and attention follows at most "
+        f"{why.n_steps}, one in each step."
     )
     if why.distance is None:
         return [too_far]
     return [
         too_far,
-        f"A fact that brings them nearer can be added: {_TO_ADD}.",
+        f"Add a fact that brings them nearer: {_TO_ADD}.",
         f"A model trained with {_setting('n_steps_in_agnn', why.distance)} could reach it.",
     ]
 
 
 def _not_sampled(why: WhyNotData) -> list[str]:
     x, node = why.label, why.near[0]
-    limit = f"{why.limit:,} {plural(why.limit or 0, 'is', 'are')} drawn by chance in a step"
+    limit = f"{why.limit:,} {plural(why.limit or 0, 'is', 'are')} sampled in a step"
     near = node.distance == 1
     towards = f"to {x}" if near else f"on towards {x}, {node.distance} facts away,"
     none = f"none {'of those that lead' if near else 'that leads'} {towards} was"
@@ -92,29 +92,30 @@ def _not_attended_from(why: WhyNotData) -> list[str]:
     if not node.distance:
         sentences = [
             f"{x} had attention {score_shown(node.attention)} after step {node.step}, {_rank(node)}, but step "
-            f"{why.step} did not go on from it, and nothing led back to it."
+            f"{why.step} did not continue from it, and nothing led back to it."
         ]
     else:
         away = counted(node.distance, "fact")
         sentences = [
             f"{x} was never looked at, although {_facts_away(why)}.",
-            f"Of what came near it early enough, {node.label} ({away} from it) did best: it had attention "
-            f"{score_shown(node.attention)} after step {node.step}, {_rank(node)}, but step {why.step} did not "
-            "go on from it.",
+            f"Of the entities near it that were reached early enough, {node.label} ({away} from it) did best: it had "
+            f"attention {score_shown(node.attention)} after step {node.step}, {_rank(node)}, but step {why.step} did "
+            "not continue from it.",
         ]
-    return [*sentences, _preferred(why, f"goes on from {_nodes(why.limit)}"), *_late(why)]
+    return [*sentences, _preferred(why, f"continues from {_nodes(why.limit)}"), *_late(why)]
 
 
 def _not_attended_to(why: WhyNotData) -> list[str]:
     node = why.near[0]
     got = f"was looked at in step {node.step} and got attention {score_shown(node.attention)}, {_rank(node)}"
     if not node.distance:
-        sentences = [f"{why.label} {got}, but was not kept, and later steps did not come back to it."]
+        sentences = [f"{why.label} {got}, but was not kept, and later steps did not return to it."]
     else:
+        away = counted(node.distance, "fact")
         sentences = [
             f"{why.label} was never looked at, although {_facts_away(why)}.",
-            f"Of what came near it early enough, {node.label} ({counted(node.distance, 'fact')} from it) {got}, but "
-            "was not kept.",
+            f"Of the entities near it that were reached early enough, {node.label} ({away} from it) {got}, but was not "
+            "kept.",
         ]
     return [*sentences, _preferred(why, f"keeps {_nodes(why.limit)}"), *_late(why)]
 
@@ -126,7 +127,7 @@ def _preferred(why: WhyNotData, keeps: str) -> str:
     if why.near[0].attention <= ATTENTION_FLOOR:
         return f"Attention below {ATTENTION_FLOOR:.0e} counts as none, and is not followed."
     if why.chosen_by == "random":
-        return f"A step {keeps}, chosen by chance, and it was not among them."
+        return f"A step {keeps}, chosen at random, and it was not among them."
     kept = [_with_attention(rival) for rival in why.by]
     last = why.weakest_kept
     if last is None or last in why.by:
@@ -150,7 +151,7 @@ def _out_competed(why: WhyNotData) -> list[str]:
     x, first = why.label, why.by[0]
     if why.rank is None:
         return [
-            f"{x} was looked at in the last step, but got no attention that a number could tell from none; "
+            f"{x} was looked at in the last step, but its attention is too small to be told from zero; "
             f"{_with_attention(first)} is the first answer."
         ]
     return [sentence(f"{x} is answer number {_place(why)}"), *_paths_compared(why, first.label)]
@@ -158,9 +159,7 @@ def _out_competed(why: WhyNotData) -> list[str]:
 
 def _does_not_fit(why: WhyNotData) -> list[str]:
     x = why.label
-    hidden = (
-        f"{x} is not shown among the answers, because nothing like it answers such a question in this graph."
-    )
+    hidden = f"{x} is not shown among the answers, because no similar entity answers such a question in this graph."
     first = why.first_way.labels[-1] if why.first_way else ""
     return [
         hidden,
@@ -234,7 +233,7 @@ def _lost(fork: Fork) -> str:
 def _peak(peak: Peak, x: str) -> str:
     had = f"After step {peak.step} {x} still had {score_shown(peak.attention)}"
     if not peak.attended_from:
-        return f"{had}, but step {peak.step + 1} did not go on from it."
+        return f"{had}, but step {peak.step + 1} did not continue from it."
     worth_saying = [rival for rival in peak.sent if rival.attention >= _SMALL] or peak.sent[:1]
     sent = [f"{percent(rival.attention)} to {rival.label}" for rival in worth_saying]
     return sentence(f"{had}, of which step {peak.step + 1} sent {listed(sent)}" if sent else had)

@@ -176,7 +176,7 @@ class Answer(Named):
     probability: Part | None = Field(description="that it is right, measured; null if known or not measured")
     probability_low: Part | None = Field(description="lower end of the 95 % interval")
     probability_high: Part | None = Field(description="upper end of the 95 % interval")
-    probability_if_missing: Part | None = Field(description="the same if the graph lacks an answer")
+    probability_if_missing: Part | None = Field(description="the same, given that the graph lacks an answer")
     cases: int | None = Field(description="held-out cases of the relation that were measured")
     rank: int
     known: bool

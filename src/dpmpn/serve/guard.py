@@ -188,7 +188,7 @@ class Guard:
         if not hmac.compare_digest(_digest(token.strip()), self._token) or scheme.lower() != b"bearer":
             raise Problem(
                 "unauthorised",
-                "this server needs its token; send the header Authorization: Bearer TOKEN",
+                "this server requires a token; send the header Authorization: Bearer TOKEN",
                 headers={"WWW-Authenticate": "Bearer"},
             )
 

@@ -26,13 +26,13 @@ CODES = {
         ("bank_1", "bank_2"),
     ),
     "no_inverse": _Code(400, "relation 'has_part' has no inverse in this graph; ask it without inverse"),
-    "unauthorised": _Code(401, "this server needs its token; send the header Authorization: Bearer TOKEN"),
+    "unauthorised": _Code(401, "this server requires a token; send the header Authorization: Bearer TOKEN"),
     "unknown_entity": _Code(404, "unknown entity 'Serbja'; did you mean 'Serbia'?", ("Serbia",)),
     "unknown_relation": _Code(
         404, "unknown relation 'subregion'; did you mean 'in_subregion'?", ("in_subregion",)
     ),
     "not_reached": _Code(
-        404, "no attention reached 'Oceania', so nothing carried it there; ask why not this one instead"
+        404, "no attention reached 'Oceania', so there is nothing to explain; ask why it is not the answer"
     ),
     "not_found": _Code(404),
     "method_not_allowed": _Code(405),

@@ -224,8 +224,8 @@ def _find_header(
         others = [row for row in sampled if len(row) == len(names) and row != names]
         looks_so = looks_like_names(names) or _names_unlike(names, others)
         if looks_so and len(others) >= len(sampled) / 2 and not _repeats(names, others):
-            read_as = f"names of columns ({_fields_shown(names)})"
-            return line, f"the first {unit} was read as {read_as}; give --no-header if it is a fact"
+            read_as = f"column names ({_fields_shown(names)})"
+            return line, f"the first {unit} was read as {read_as}; if it is a fact, give --no-header"
     return None, ""
 
 

@@ -116,7 +116,7 @@ def find_shape(
     positions = find_columns(where, seen, named, options, separated)
     kept = _kept(seen, positions) if named else ()
     names = tuple(seen[at].strip() for at in kept)
-    notes = (f"kept with each fact, as its provenance: {names_shown(names)}",) if kept else ()
+    notes = (f"kept as provenance of each fact: {names_shown(names)}",) if kept else ()
     return Shape(positions, output_names(options), notes=notes, kept=kept, kept_names=names)
 
 
@@ -206,15 +206,15 @@ def _notes(
 ) -> tuple[str, ...]:
     names = [name.strip() for name in seen]
     said = [
-        f"read as a wide table: each row is an item of the column '{names[item]}', and the other columns are relations "
-        f"({names_shown([names[at] for at in taken])}); give --no-wide if a row is a fact"
+        f"read as a wide table: an item in each row, named in the column '{names[item]}'; the other columns are "
+        f"relations ({names_shown([names[at] for at in taken])}); if each row is a fact, give --no-wide"
     ]
     if left_out:
         reasons = ", ".join(f"'{names[at]}' ({why})" for at, why in left_out.items())
         example = next(iter(left_out))
         said.append(
-            f"columns left out, whose values are no good entities: {reasons}; to take one, name the item's column and "
-            f"all that you want, such as --columns {names[item]},{names[taken[0]]},{names[example] or example + 1}"
+            f"columns left out, because their values make poor entities: {reasons}; to take one, name the item's column "
+            f"and all that you want, such as --columns {names[item]},{names[taken[0]]},{names[example] or example + 1}"
         )
     for separator in sorted({each for each in separators if each}):
         split = [names[at] for at, each in zip(taken, separators, strict=True) if each == separator]

@@ -15,7 +15,7 @@ export function showAnswers({ question, answers, notes, milliseconds }, { isNew,
   const expected = notes.map((note) => made("p", { class: "small" }, `Note: ${clean(note)}.`));
   const parts = [title, ...expected, newSwitch(isNew, onNew)];
   if (answers.length) parts.push(list);
-  else parts.push(made("p", {}, isNew ? "No new answer that fits was reached." : "No answer that fits was reached."));
+  else parts.push(made("p", {}, isNew ? "No new answer fits." : "No answer fits."));
   if (answers.length >= top && top < MOST) parts.push(button(onMore, "Show more answers"));
   const took = Math.max(1, Math.round(milliseconds));
   parts.push(made("p", { class: "small" }, `Answered in ${took} ms.`), whyNotForm(onWhyNot));
@@ -65,7 +65,7 @@ function marks({ known, held_out, through_unseen }) {
   if (known) told.push(made("span", { class: "mark known" }, "known: in the graph"));
   if (held_out) told.push(made("span", { class: "mark held-out" }, `correct: held-out ${SPLITS[held_out]} fact`));
   if (through_unseen > 0.005) {
-    told.push(made("span", { class: "mark" }, `${part(through_unseen)} through entities not trained on`));
+    told.push(made("span", { class: "mark" }, `${part(through_unseen)} through entities the model was not trained on`));
   }
   return told;
 }
@@ -85,7 +85,7 @@ function whyNotForm(onWhyNot) {
     "form", { id: "why-not", autocomplete: "off", novalidate: true, "aria-label": "Why not another answer" },
     made("label", { for: "candidate" }, "Why not …?"),
     made("div", { class: "combobox" }, input),
-    made("button", { type: "submit" }, "Say why"),
+    made("button", { type: "submit" }, "Explain"),
     made("div", { id: "candidate-problem", class: "problem", role: "alert" }),
   );
   queueMicrotask(() => entityCombobox(input, { // once it stands in the page, its label is known

@@ -51,7 +51,7 @@ async function sent(address, options) {
     return await fetch(address, { ...options, headers });
   } catch (error) {
     if (isAbort(error)) throw error;
-    throw new Problem("gone", "The server does not answer. Is it still running?");
+    throw new Problem("gone", "The server is not responding. Is it still running?");
   }
 }
 
@@ -84,7 +84,7 @@ function askForToken() {
       dialog.close();
       how(...given);
     };
-    byId("token-problem").textContent = sessionStorage.getItem(TOKEN) ? "This is not the token of this server." : "";
+    byId("token-problem").textContent = sessionStorage.getItem(TOKEN) ? "That is not the token of this server." : "";
     byId("token-form").addEventListener("submit", (event) => {
       event.preventDefault();
       // What no header can hold is no token.
@@ -92,7 +92,7 @@ function askForToken() {
       text.value = "";
       end(resolve);
     }, { signal });
-    const cancel = () => end(reject, new Problem("unauthorised", "This server only answers requests that carry its token."));
+    const cancel = () => end(reject, new Problem("unauthorised", "This server answers only requests that carry its token."));
     byId("token-cancel").addEventListener("click", cancel, { signal });
     dialog.addEventListener("cancel", cancel, { signal });
     dialog.showModal();

@@ -97,7 +97,7 @@ async function showAbout(signal) {
   const offers = (used) => relations.filter((offer) => offer.used === used).slice(0, OFFERED).map(({ name, label, inverse }) =>
     chip(viewOf({ head: entity.name, relation: name, inverse }), ...questionParts(entity.label, label, inverse)));
   const own = offers("head"), like = offers("like"), others = own.length + like.length ? [] : offers("other");
-  const groups = [["The graph has answers to these", own], ["The graph has none to these, but similar entities have one", like], ["Ask", others]];
+  const groups = [["The graph has answers to these", own], ["The graph has no answers to these, but similar entities have some", like], ["Ask", others]];
   byId("about").replaceChildren(
     made("h2", { id: "about-title", tabindex: "-1" }, named(entity.label)),
     ...groups.filter(([, chips]) => chips.length).flatMap(([words, chips]) =>
@@ -256,7 +256,7 @@ const isOfRelation = ({ code, message }) => code === "unknown_relation" || (code
 
 function tellProblem(error) {
   const again = button(() => show(view), "Try again"), isAmbiguous = error.code === "ambiguous_name";
-  const several = (what, name) => `Several ${what}are called “${clean(name)}”. Which one is meant?`;
+  const several = (what, name) => `Several ${what}are called “${clean(name)}”. Which one do you mean?`;
   hideOthers();
   if (isOfRelation(error)) {
     form.setHead(view.head, view.head);

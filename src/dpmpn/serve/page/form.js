@@ -17,7 +17,7 @@ export function entityCombobox(input, hears) {
     const options = found.map((entity) => ({ entity, text: clean(entity.label), parts: () => foundParts(entity) }));
     return [{ title: "", options }];
   };
-  const nothing = (text) => `Nothing has “${clean(text).slice(0, 60)}” in its name.`;
+  const nothing = (text) => `No name contains “${clean(text).slice(0, 60)}”.`;
   return makeCombobox(input, { load, nothing, ...hears });
 }
 
@@ -96,7 +96,7 @@ export function makeForm({ onHead, onAsk }) {
         options: fitting.filter((offer) => offer.used === used).map(optionOf),
       }));
     },
-    nothing: (text) => `No relation has “${clean(text).slice(0, 60)}” in its name.`,
+    nothing: (text) => `No relation name contains “${clean(text).slice(0, 60)}”.`,
     onChoose: ({ offer, text }) => {
       chosen.relation = { ...offer, text };
       fieldProblem("relation", "");

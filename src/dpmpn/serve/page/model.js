@@ -28,8 +28,8 @@ export async function showModel() {
   byId("served").replaceChildren(made("b", {}, clean(dataset.name)), ` · ${sizes.join(" · ")}`);
   const parts = [
     table("Data", {
-      dataset: clean(dataset.name), entities: dataset.entities, relations: dataset.relations, "facts to train on": dataset.train,
-      "facts to validate with": dataset.valid, "facts to test with": dataset.test,
+      dataset: clean(dataset.name), entities: dataset.entities, relations: dataset.relations, "training facts": dataset.train,
+      "validation facts": dataset.valid, "test facts": dataset.test,
       ...(dataset.facts_added ? { "facts added since": dataset.facts_added } : {}),
       ...(dataset.facts_removed ? { "facts removed since": dataset.facts_removed } : {}),
     }),

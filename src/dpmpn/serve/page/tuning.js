@@ -13,7 +13,7 @@ export async function watchTuning({ onChange, onAgain }) {
     model = now.model;
     if (isChanged) {
       onChange();
-      announce("The model tuned to these facts is answering now.");
+      announce("The model tuned to these facts now answers.");
     }
     show(now, onAgain);
     if (now.state !== "tuning") return;
@@ -36,7 +36,7 @@ function show({ model, state, done = 0, total = 0, eta_seconds, mrr, tuned_mrr, 
       made("progress", { max: `${total || 1}`, value: `${done}`, "aria-label": "Tuning" }),
     );
   } else if (state === "failed") parts.push(made("span", {}, `Tuning failed: ${clean(message ?? "")}`));
-  else if (!isTuned) parts.push(made("span", {}, "Tuning found nothing clearly better."));
+  else if (!isTuned) parts.push(made("span", {}, "Tuning brought no clear improvement."));
   if (isTuned && !byId("result").hidden && room.dataset.model === "any-graph") room.dataset.again = "1";
   if (room.dataset.again) {
     parts.push(button(() => {
