@@ -1,5 +1,6 @@
 """The wheel, in a fresh environment: its model answers at once, and the demo runs from it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -76,6 +77,19 @@ def test_the_model_that_comes_with_the_package_answers_at_once(environment: Path
     )
     assert shown.split("Southern Europe")[0].rstrip().endswith("1")
     assert not list(tmp_path.iterdir())
+
+
+def test_its_answers_have_the_probabilities_that_were_measured(environment: Path, tmp_path: Path) -> None:
+    ask = [str(environment / "dpmpn"), "predict", "demo", "Serbia", "in_subregion", "--json", "-"]
+    first = json.loads(run(*ask, cwd=tmp_path))[0]
+    assert first["answer"] == "Southern Europe"
+    assert 0.5 < first["probability_low"] < first["probability"] < first["probability_high"] < 1
+    assert first["cases"] >= 20
+    complete = [str(environment / "dpmpn"), "complete", "demo", "--relation", "in_subregion", "--held-out"]
+    facts = json.loads(run(*complete, "--top", "50", "--json", "-", cwd=tmp_path))["facts"]
+    (listed,) = [fact for fact in facts if fact["head"] == "Serbia" and fact["tail"] == "Southern Europe"]
+    assert listed["probability"] == pytest.approx(first["probability"], rel=1e-4)
+    assert not list(tmp_path.iterdir()), "nothing had to be measured again"
 
 
 def test_the_demo_runs_from_the_wheel(environment: Path, tmp_path: Path) -> None:

@@ -213,8 +213,9 @@ def _notes(
         reasons = ", ".join(f"'{names[at]}' ({why})" for at, why in left_out.items())
         example = next(iter(left_out))
         said.append(
-            f"columns left out, because their values make poor entities: {reasons}; to take one, name the item's column "
-            f"and all that you want, such as --columns {names[item]},{names[taken[0]]},{names[example] or example + 1}"
+            f"columns left out, because their values make poor entities: {reasons}; to take one, name the item's "
+            "column and all that you want, such as "
+            f"--columns {names[item]},{names[taken[0]]},{names[example] or example + 1}"
         )
     for separator in sorted({each for each in separators if each}):
         split = [names[at] for at, each in zip(taken, separators, strict=True) if each == separator]
