@@ -100,7 +100,7 @@ def test_an_answer_that_does_not_fit_is_ranked_among_all_and_said_to_be_hidden(r
         why_not, explained = fitting.why_not(stranger.answer), fitting.explain(stranger.answer)
         assert explained.answer.rank == why_not.rank == stranger.rank
         assert why_not.reason == "does_not_fit" and "is not shown among the answers" in why_not.text()
-        assert "It is left out of lists: no similar entity is the tail of a 'in' fact." in explained.text()
+        assert "It is left out of lists: no similar entity is the tail of any 'in' fact." in explained.text()
         assert f"{stranger.answer}, number {stranger.rank} of all that attention reached" in explained.text()
 
 
@@ -119,6 +119,6 @@ def test_the_head_is_no_answer_where_nothing_relates_to_itself(reasoner: Reasone
 
 def test_a_question_outside_a_relations_domain_is_answered_with_a_warning(reasoner: Reasoner) -> None:
     found = reasoner.predict("language1", "in", top=3)
-    assert any("no entity similar to 'language1' is the head of a 'in' fact" in note for note in found.notes)
+    assert any("no entity similar to 'language1' is the head of any 'in' fact" in note for note in found.notes)
     assert all(answer.probability is None for answer in found)
     assert not any("no entity similar" in note for note in reasoner.predict("country29", "speaks").notes)

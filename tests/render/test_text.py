@@ -39,7 +39,7 @@ Selected key edges, from the 3 strongest paths, which carried 100%:
     [
         ({"known": True}, "The graph already states this fact."),
         ({"held_out": "valid"}, "one of the validation facts"),
-        ({}, "neither the graph nor the facts held out"),
+        ({}, "This fact is new: neither the graph nor the held-out facts state it."),
         ({"rank": 12}, "answer number 12,"),
         ({"through_unseen": 0.25}, "25% came through entities the model was not trained on"),
         ({"score": 2e-9}, "with score 2e-09"),
@@ -54,7 +54,7 @@ Selected key edges, from the 3 strongest paths, which carried 100%:
         ),
         (
             {**MEASURED, "probability_if_missing": 0.63, "cases": 1},
-            "with 1 held-out case of this relation.\n",
+            "on 1 held-out case of this relation.\n",
         ),
     ],
 )

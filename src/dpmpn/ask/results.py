@@ -211,7 +211,7 @@ class QueryResult:
         relation = one_line(self.question.relation_label)
         end = "head" if self.inverse else "tail"
         return (
-            f"{LEFT_OUT}, because no similar entity is the {end} of a '{relation}' fact: {listed(names + more)}",
+            f"{LEFT_OUT}, because no similar entity is the {end} of any '{relation}' fact: {listed(names + more)}",
         )
 
     def is_reached(self, entity: int) -> bool:

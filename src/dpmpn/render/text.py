@@ -66,7 +66,7 @@ def _answer_lines(explanation: ExplanationData, names: DisplayNames) -> list[str
     if not explanation.fits:
         question = explanation.question
         end, relation = "head" if question.inverse else "tail", names.relation(question.relation)
-        lines.append(f"It is left out of lists: no similar entity is the {end} of a '{relation}' fact.")
+        lines.append(f"It is left out of lists: no similar entity is the {end} of any '{relation}' fact.")
     if explanation.prior is not None:
         lines.append(f"Before the first step, its relations alone gave it {score_shown(explanation.prior)}.")
     lines.append(_stated_line(answer.known, answer.held_out))
