@@ -418,7 +418,7 @@ def test_a_candidate_that_is_not_kept_is_told_what_was(graph: KnowledgeGraph) ->
     assert why.settings == (("ask_attending_to_per_step", 2),)
     assert why.text() == (
         "c was looked at in step 1 and got attention 0.300, number 2 of the 3 that were looked at, but was not kept, "
-        "and later steps did not come back to it. A step keeps one node at most: here b (0.500). To follow it "
+        "and later steps did not return to it. A step keeps one node at most: here b (0.500). To follow it "
         "further, try ask_attending_to_per_step = 2 (--ask-attending-to-per-step 2)."
     )
 
