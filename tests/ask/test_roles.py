@@ -119,6 +119,8 @@ def test_the_head_is_no_answer_where_nothing_relates_to_itself(reasoner: Reasone
 
 def test_a_question_outside_a_relations_domain_is_answered_with_a_warning(reasoner: Reasoner) -> None:
     found = reasoner.predict("language1", "in", top=3)
-    assert any("no entity similar to 'language1' is the head of any 'in' fact" in note for note in found.notes)
+    assert any(
+        "no entity similar to 'language1' is the head of any 'in' fact" in note for note in found.notes
+    )
     assert all(answer.probability is None for answer in found)
     assert not any("no entity similar" in note for note in reasoner.predict("country29", "speaks").notes)

@@ -51,4 +51,4 @@ def test_it_says_what_to_expect() -> None:
 def test_it_says_of_what_the_figures_are() -> None:
     assert report().heading() == "200 test facts; 400 questions"
     assert report(n_facts=5000).heading().startswith("200 of 5,000 test facts, drawn at random")
-    assert "Validation facts also chose the model" in report(split="valid").text()
+    assert "Validation facts also selected the model" in report(split="valid").text()

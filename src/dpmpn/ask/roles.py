@@ -64,8 +64,8 @@ class Roles:
         name, label = graph.entities.label(head), graph.relation_names.label(asked)
         end = "tail" if backwards else "head"
         return (
-            f"no entity similar to '{one_line(name)}' is the {end} of any '{one_line(label)}' fact in this graph, so the "
-            "question may have no answer at all, and probabilities are unknown",
+            f"no entity similar to '{one_line(name)}' is the {end} of any '{one_line(label)}' fact in this graph, so "
+            "the question may have no answer at all, and probabilities are unknown",
         )
 
     def _shares_of(self, relation: int) -> np.ndarray | None:
