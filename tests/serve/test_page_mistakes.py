@@ -173,11 +173,11 @@ def test_a_server_that_is_gone_is_told_and_tried_again(opened: Open, family: tup
         server.stop.set()
         server.thread.join(20)
         page.click("figure .node >> nth=0")
-        page.sees("#card .notice", "does not answer")
+        page.sees("#card .notice", "is not responding")
         page.locator(".answers button").nth(1).click()
         page.sees("#notice", "The server is not responding. Is it still running?")
         page.click("#notice button")  # still gone
-        page.sees("#notice", "does not answer")
+        page.sees("#notice", "is not responding")
 
 
 def test_a_token_is_asked_for_and_kept(opened: Open, family: tuple[Path, Path]) -> None:
