@@ -35,9 +35,9 @@ def test_it_measures_says_and_keeps(call: Call, demo: Path) -> None:
 def test_json_and_drawing(call: Call, demo: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
     drawing = tmp_path / "drawing.svg"
-    result = call("calibrate", demo, "--questions", 60, "--reliability", drawing, "--json", "-")
+    result = call("calibrate", demo, "--questions", 200, "--reliability", drawing, "--json", "-")
     report = json.loads(result.out)
-    assert report["cases"] == 60 < report["asked"]
+    assert report["cases"] == 200 < report["asked"]
     for errors in report["expected_calibration_error"].values():
         assert 0 <= errors["probability"] < errors["score"] < 1
     assert drawing.read_text().startswith("<?xml")

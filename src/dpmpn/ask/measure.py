@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dpmpn.reasoner.asked_model import AskedModel
 
 FILE = "calibration.json"
-FORMAT, VERSION = "dpmpn-calibration", 5
+FORMAT, VERSION = "dpmpn-calibration", 6
 SAMPLE = 3000  # questions asked that lack an answer, and about twice as many others
 HIDDEN_SAMPLE = 300  # the same of hidden facts, which are measured anew for each graph: in seconds
 ONE_RELATION = 100  # the same of a single relation

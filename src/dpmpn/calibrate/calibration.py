@@ -21,13 +21,13 @@ from dpmpn.calibrate.rising_curve import RisingCurve
 from dpmpn.calibrate.shrunken_logistic import ShrunkenLogistic, fit, sigmoid
 
 _FOLDS = 4  # parts of the questions, each judged by what the others teach
-_FEATURES = 11
+_FEATURES = 13
 LEAST = 20  # questions that lack an answer: of fewer nothing is known
-_UNLIKE = 0.01  # likeness below is as little
+_UNLIKE = 0.01  # likeness is kept so far from 0 and 1
 _SURE = 1e-6  # scores are kept so far from 0 and 1
 _Z = 1.959964  # the normal distribution has 95 % within so many standard deviations
 _DIFFERING = (0, 1, 7, 8)  # features that differ by relation: constant, log score, log n_stated, log likeness
-_RISING = (1, 2, 7, 8)  # features that speak for an answer: its score, more stated answers, likeness
+_RISING = (1, 2, 7, 8, 11)  # features that speak for an answer: its score, more stated answers, likeness
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,19 +57,22 @@ class Evidence:
 
     @cached_property
     def features(self) -> np.ndarray:
-        """What tells whether an answer is right: answers x 11.
+        """What tells whether an answer is right: answers x 13.
 
         Of many answers more are missing than of one, so how many are stated says most about questions that have any;
-        about others, how many entities like the one asked about have one.
+        about others, how many entities like the one asked about have one. Where nearly all of those have one, the
+        score decides more.
         """
         unstated, n_stated = self.unstated[self.question], self.n_stated[self.question]
         has = (n_stated > 0).astype(np.float64)
         share = np.clip(self.score / unstated, _SURE, 1 - _SURE)
         sure = (np.log(share), -np.log1p(-share))
         with_answer = (has, *(has * x for x in sure), has * np.log(unstated), np.log(np.maximum(n_stated, 1)))
-        without = np.log(np.maximum(self.likeness, _UNLIKE))[self.question]  # 0 for a question with an answer
+        like = np.clip(self.likeness, _UNLIKE, 1 - _UNLIKE)[self.question]
+        alike, unlike = (1 - has) * np.log(like), (1 - has) * -np.log1p(-like)
         marks = (self.is_first.astype(np.float64), self.is_joined.astype(np.float64))
-        return np.stack((np.ones_like(share), *sure, *with_answer, without, *marks), 1)
+        columns = (np.ones_like(share), *sure, *with_answer, alike, *marks, unlike, alike * sure[0])
+        return np.stack(columns, 1)
 
 
 OF_QUESTIONS = ("relation", "n_stated", "likeness", "unstated")
