@@ -122,6 +122,12 @@ class KnownFacts:
         found[train[train[:, 0] == train[:, 2], 1]] = True
         return found
 
+    def validation_of(self, relation: int) -> np.ndarray:
+        """Heads and tails of the validation facts of a relation, in its own direction: n x 2."""
+        valid, backward = self._dataset.valid, int(self._graph.inverse[relation])
+        forward = valid[valid[:, 1] == relation][:, [0, 2]]
+        return np.concatenate([forward, valid[valid[:, 1] == backward][:, [2, 0]]])
+
     def index(self) -> None:
         """Make single questions quicker, once and for all."""
         for split in SPLITS:

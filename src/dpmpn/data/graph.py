@@ -16,9 +16,10 @@ from dpmpn.data.storage import GraphParts, open_parts, write_parts
 from dpmpn.data.vocabulary import Vocabulary
 from dpmpn.errors import DataError, shown
 from dpmpn.files import whole_folder
-from dpmpn.kernels import Bools, Ints, kernel
+from dpmpn.kernels import Bools, Floats, Ints, kernel
 
 INVERSE_SUFFIX = "_inv"
+_JUDGED = 1000  # edges of a relation by which it is judged
 
 
 class Runs(NamedTuple):
@@ -225,6 +226,22 @@ class KnowledgeGraph:
         first, after = (self.edge_positions(entities, r, before_any_tail) for r in (relations, relations + 1))
         return np.asarray(after - first)
 
+    def heads_of(self, relations: np.ndarray) -> np.ndarray:
+        """The entities with an edge of one of these relations, ascending."""
+        edges = np.flatnonzero(np.logical_or.reduce([self.relations == relation for relation in relations]))
+        heads = self.edge_heads(edges)
+        return np.asarray(heads[np.flatnonzero(np.diff(heads, prepend=-1))])
+
+    @cached_property
+    def both_ways(self) -> np.ndarray:
+        """Of each relation, the part of its edges whose ends are joined by one the other way round: float64.
+
+        It is judged by the first thousand of its edges: 10^7 of all relations take 0.1 s.
+        """
+        found = _reversed(self.offsets, self.relations, self.tails, self.n_relations, _JUDGED)
+        found.flags.writeable = False
+        return found
+
     def joined(self, entities: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Whether an edge joins each entity to the one beside it, among those of the one that has fewer: bools."""
         return _joined(entities, others, self.offsets, self.tails)
@@ -250,6 +267,31 @@ class KnowledgeGraph:
         smaller_tail = self.tails[edge_ids] < tails
         before: np.ndarray = (edge_relations < relations) | ((edge_relations == relations) & smaller_tail)
         return before
+
+
+@kernel
+def _reversed(offsets: Ints, relations: Ints, tails: Ints, n_relations: int, most: int) -> Floats:
+    """Of each relation, the part of its first edges that are there in the other direction as well."""
+    looked, found = np.zeros(n_relations), np.zeros(n_relations)
+    for head in range(len(offsets) - 1):
+        for edge in range(offsets[head], offsets[head + 1]):
+            relation, tail = relations[edge], tails[edge]
+            if looked[relation] == most:
+                continue
+            looked[relation] += 1
+            low, high = offsets[tail], offsets[tail + 1]
+            while low < high:
+                middle = (low + high) // 2
+                is_before = relations[middle] < relation or (
+                    relations[middle] == relation and tails[middle] < head
+                )
+                if is_before:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < offsets[tail + 1] and relations[low] == relation and tails[low] == head:
+                found[relation] += 1
+    return found / np.maximum(looked, 1)
 
 
 @kernel

@@ -25,6 +25,8 @@ from dpmpn.explain.paths import (
     provenance_of,
     strongest_walks,
 )
+from dpmpn.explain.patterns import HopPattern, patterns_of
+from dpmpn.explain.record import PatternRecord, pattern_record
 from dpmpn.wording import one_line
 
 
@@ -161,6 +163,9 @@ def _relation_of(graph: KnowledgeGraph, relation: int) -> tuple[str, str, bool]:
 
 KEPT_SHARE = 0.9  # of the answer's attention: the paths of the pruned subgraph bring at least that much,
 KEPT_PATHS = 50  # if so many are enough
+# The same of what patterns are made of: many weak paths are one pattern.
+_PATTERN_SHARE, _PATTERN_PATHS = 0.97, 300
+_KEPT_PATTERNS = 20
 
 
 @dataclass(frozen=True)
@@ -229,6 +234,8 @@ class ExplanationData:
     flow: AnswerFlow
     prior: float | None = None  # what the model gave the answer before any step; None where it has no prior
     fits: bool = True  # whether lists show the answer; if not, its rank is among all that attention reached
+    # Heads and tails of the validation facts of the relation that is asked; None where there are none to be known.
+    validation: np.ndarray | None = None
 
     @property
     def n_steps(self) -> int:
@@ -244,6 +251,31 @@ class ExplanationData:
     def paths(self) -> tuple[Path, ...]:
         """The strongest paths from head to answer; the pruned subgraph is made of them."""
         return tuple(named_paths(self.graph, self.walks))
+
+    @cached_property
+    def hop_patterns(self) -> tuple[HopPattern, ...]:
+        """The strongest patterns of the paths, by ids; more paths than are listed count."""
+        query = self.flow.query
+        walks = strongest_walks(self.flow, _PATTERN_PATHS, _PATTERN_SHARE)
+        return tuple(patterns_of(self.graph, int(query.nodes[query.head]), walks)[:_KEPT_PATTERNS])
+
+    @cached_property
+    def pattern_records(self) -> tuple[PatternRecord | None, ...]:
+        """The record of each pattern, without the fact that is asked for."""
+        query = self.flow.query
+        hidden = int(query.nodes[query.head]), int(query.nodes[self.flow.answer])
+        if hidden[0] == hidden[1]:
+            return (None,) * len(self.hop_patterns)  # no pattern leads back to where it began
+        return tuple(
+            pattern_record(self.graph, self.asked, pattern.hops, hidden, self.validation)
+            for pattern in self.hop_patterns
+        )
+
+    @property
+    def asked(self) -> int:
+        """The id of the relation that is asked, an inverse one where it is asked backwards."""
+        relation = self.graph.relation_names.id(self.question.relation, "relation")
+        return int(self.graph.inverse[relation]) if self.question.inverse else relation
 
     @cached_property
     def path_groups(self) -> tuple[PathGroup, ...]:

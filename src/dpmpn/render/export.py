@@ -12,8 +12,10 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.explain.explanation import Edge, ExplanationData, Node, Subgraph
 from dpmpn.explain.paths import EdgeIds, Walk, fact_of, provenance_of
+from dpmpn.explain.record import Tally
 from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.names import DisplayNames
+from dpmpn.render.patterns import Pattern, named_patterns
 from dpmpn.render.shapes import ANSWER, HEAD, gained, node_colour, strengths
 from dpmpn.render.why_not_text import why_not_text
 from dpmpn.wording import DIGITS, in_json, one_line, percent, six_digits
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
     import networkx  # type: ignore[import-untyped]
     import polars as pl
 
-FORMAT, VERSION = "dpmpn explanation", 3
+LISTED_INSTANCES = 10
+"""Of a pattern; all are counted."""
+FORMAT, VERSION = "dpmpn explanation", 4
 
 
 def as_record(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) -> dict[str, Any]:
@@ -38,6 +42,7 @@ def as_record(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) 
         "prior": explanation.prior,
         "steps": explanation.n_steps,
         "horizon": asdict(explanation.horizon),
+        "patterns": [pattern_record(pattern) for pattern in named_patterns(explanation)],
         "kept_share": explanation.kept_share,
         "paths": [{"share": walk.share, "facts": labelled_walk(graph, walk)} for walk in explanation.walks],
         "key_facts": [
@@ -49,6 +54,37 @@ def as_record(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) 
     if why_not:
         record["why_not"] = [why_not_record(reason) for reason in why_not]
     return dict(six_digits(record))
+
+
+def pattern_record(pattern: Pattern) -> dict[str, Any]:
+    """A pattern as plain values; of many instances the strongest."""
+    record = pattern.record
+    return {
+        "sentence": pattern.sentence,
+        "share": pattern.share,
+        "relations": [asdict(relation) for relation in pattern.relations],
+        **(_NO_TALLY if record is None else _tally_record(record.graph)),
+        "validation": None if record is None or record.validation is None else _tally_record(record.validation),
+        "varies": [asdict(varying) for varying in pattern.varies],
+        "n_instances": len(pattern.instances),
+        "instances": [asdict(instance) for instance in pattern.instances[:LISTED_INSTANCES]],
+    }
+
+
+def _tally_record(tally: Tally) -> dict[str, Any]:
+    return {
+        "heads": tally.heads,
+        "answers": tally.answers,
+        "support": tally.support,
+        "confidence": tally.confidence,
+        "pca_confidence": tally.pca_confidence,
+        "confidence_low": tally.low,
+        "confidence_high": tally.high,
+        "exact": tally.is_exact,
+    }
+
+
+_NO_TALLY = dict.fromkeys(_tally_record(Tally(0, 0, 0, None)))
 
 
 def why_not_record(why: WhyNotData) -> dict[str, Any]:
@@ -180,11 +216,14 @@ def as_dot(explanation: ExplanationData, full: bool = False) -> str:
 
 
 def as_tables(explanation: ExplanationData) -> "dict[str, pl.DataFrame]":
-    """The tables paths, key_facts, nodes and edges; key_facts can be imported again."""
+    """The tables patterns, paths, key_facts, nodes and edges; key_facts can be imported again."""
     import polars as pl
 
     subgraphs = {"full": explanation.full, "pruned": explanation.pruned}
     rows = {
+        "patterns": [
+            pattern_row(number, pattern) for number, pattern in enumerate(named_patterns(explanation), 1)
+        ],
         # Attention that stayed at the head passed no facts, so it has no rows.
         "paths": [
             {"path": number, "step": step, **fact, "share": walk.share}
@@ -214,6 +253,21 @@ def as_tables(explanation: ExplanationData) -> "dict[str, pl.DataFrame]":
             pl.col(pl.Float64).round_sig_figs(DIGITS)
         )
         for name, table in rows.items()
+    }
+
+
+def pattern_row(number: int, pattern: Pattern) -> dict[str, Any]:
+    """A pattern as a row of a table: its relations in one cell, ^ before those that are passed backwards."""
+    record = pattern_record(pattern)
+    held = record["validation"] or dict.fromkeys(_NO_TALLY)
+    return {
+        "pattern": number,
+        "share": pattern.share,
+        "sentence": pattern.sentence,
+        "relations": ", ".join("^" * relation.inverse + relation.relation for relation in pattern.relations),
+        "n_instances": record["n_instances"],
+        **{name: record[name] for name in _NO_TALLY},
+        **{f"validation_{name}": held[name] for name in ("answers", "support", "confidence")},
     }
 
 
@@ -249,7 +303,15 @@ def _schema(table: str, n_steps: int) -> dict[str, Any] | None:
     fact = dict.fromkeys(("head", "relation", "tail", "head_label", "relation_label", "tail_label"), text)
     ends = dict.fromkeys(("subgraph", "source", "relation", "target", "relation_label"), text)
     steps = range(n_steps)
+    tally = dict.fromkeys(("heads", "answers", "support"), pl.Int64) | dict.fromkeys(
+        ("confidence", "pca_confidence", "confidence_low", "confidence_high"), number
+    )
     return {
+        "patterns": {
+            **{"pattern": pl.Int64, "share": number, "sentence": text, "relations": text},
+            **{"n_instances": pl.Int64, **tally, "exact": pl.Boolean},
+            **{f"validation_{name}": tally[name] for name in ("answers", "support", "confidence")},
+        },
         "paths": {"path": pl.Int64, "step": pl.Int64, **fact, "inverse": pl.Boolean, "share": number},
         "key_facts": {**fact, "share": number},
         "edges": {

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from dpmpn.explain.why_not import WhyNotData
 from dpmpn.files import Write, named_folder, write_together
 from dpmpn.render.export import as_dot, as_networkx, as_record, as_tables, json_text, why_not_record
 from dpmpn.render.page import draw_page
+from dpmpn.render.patterns import named_patterns
 from dpmpn.render.svg import draw_png, draw_svg
 from dpmpn.render.text import explanation_text, full_text
 from dpmpn.render.why_not_text import why_not_text
@@ -74,6 +76,7 @@ def _graphs(explanation: ExplanationData, _: _WhyNot) -> dict[str, str]:
 
 _FACT = b"head,relation,tail,head_label,relation_label,tail_label"
 _TABLES = {
+    "patterns.csv": b"pattern,share,sentence,relations,n_instances",
     "key_facts.csv": _FACT + b",share\n",
     "paths.csv": b"path,step," + _FACT,
     "nodes.csv": b"subgraph,name,label,attention_0",
@@ -85,7 +88,7 @@ _UTF_8 = "; charset=utf-8"
 _ALL = (
     Format("text", "text/plain" + _UTF_8, {"explanation.txt": b"Question: <"}, full_text, is_printed=True),
     Format("json", "application/json", {"explanation.json": _RECORD}, _json, is_printed=True),
-    Format("csv", "text/csv" + _UTF_8, _TABLES, _tables, "the key facts", is_printed=True),
+    Format("csv", "text/csv" + _UTF_8, _TABLES, _tables, "the patterns", is_printed=True),
     Format("svg", "image/svg+xml", {"explanation.svg": b"<svg "}, lambda it, _: draw_svg(it)),
     Format("png", "image/png", {"explanation.png": b"\x89PNG"}, lambda it, _: draw_png(it), needs_extra=True),
     Format("html", "text/html" + _UTF_8, {"explanation.html": b"<!doctype html>"}, draw_page),
@@ -124,6 +127,7 @@ class WhyNot(WhyNotData):
 class Explanation(ExplanationData):
     """Why an answer was given, read from the trace of one forward pass."""
 
+    patterns = cached_property(named_patterns)
     text = explanation_text
     to_dict = as_record
     to_networkx = as_networkx

@@ -7,6 +7,7 @@ from dpmpn.explain.explanation import Edge, ExplanationData, Node, Prediction, S
 from dpmpn.explain.paths import Fact
 from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.names import DisplayNames, plain
+from dpmpn.render.patterns import named_patterns, record_text
 from dpmpn.render.why_not_text import why_not_text
 from dpmpn.wording import (
     counted,
@@ -19,6 +20,7 @@ from dpmpn.wording import (
     sentence,
 )
 
+SHOWN_PATTERNS = 5
 SHOWN_PATHS = 5
 SHOWN_KEY_FACTS = 20
 SHOWN_RECORDS = 3  # of what tables say of a fact; JSON has all
@@ -37,6 +39,8 @@ def explanation_text(explanation: ExplanationData) -> str:
     lines = [
         f"Question: {question.rendered(names.exact(question.head), names.relation(question.relation))}",
         *_answer_lines(explanation, names),
+        "",
+        *_pattern_lines(explanation),
         "",
         *_path_lines(explanation, names),
         "",
@@ -98,6 +102,26 @@ def _stated_line(known: bool, held_out: str) -> str:
         split = "validation" if held_out == "valid" else held_out
         return f"The graph does not state this fact; it is one of the {split} facts that were held out."
     return "This fact is new: neither the graph nor the held-out facts state it."
+
+
+def _pattern_lines(explanation: ExplanationData) -> list[str]:
+    """The strongest patterns as sentences, each with its record."""
+    patterns = named_patterns(explanation)
+    shown = [
+        pattern
+        for at, pattern in enumerate(patterns[:SHOWN_PATTERNS])
+        if not at or pattern.share > _WORTH_SAYING
+    ]
+    lines = ["Reasons, as patterns of relations, and how often each holds:"]
+    for pattern in shown:
+        lines.append(f"  {percent(pattern.share):>4} {pattern.sentence}")
+        if record := record_text(pattern.record):
+            lines.append(f"       {record}")
+    if rest := patterns[len(shown) :]:
+        lines.append(
+            f"  {percent(sum(pattern.share for pattern in rest)):>4} {counted(len(rest), 'weaker pattern')}."
+        )
+    return lines
 
 
 def _path_lines(explanation: ExplanationData, names: DisplayNames) -> list[str]:

@@ -1,0 +1,292 @@
+"""Patterns by names, each with the sentence that says it and its record in words."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.data.vocabulary import TYPES_APART
+from dpmpn.explain.explanation import ExplanationData
+from dpmpn.explain.patterns import Hop, HopPattern, Hops
+from dpmpn.explain.record import PatternRecord, Tally
+from dpmpn.render.names import DisplayNames
+from dpmpn.render.relation_words import article, noun_of, relation_words, several, type_words
+from dpmpn.wording import counted, listed, percent, plural, sentence
+
+_SHOWN_VARYING = 3  # entities that are named of those that vary
+_ANY = "entity"  # the word for what has no type
+Shown = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class PatternRelation:
+    """A relation of a pattern, by the name that the facts have."""
+
+    relation: str
+    label: str
+    inverse: bool  # whether attention went from the facts' tails to their heads
+    either_way: bool  # whether it may have gone so or so: most facts of the relation are stated both ways
+
+
+@dataclass(frozen=True)
+class PatternInstance:
+    """Entities along which a pattern led, from the head to the answer."""
+
+    entities: tuple[str, ...]
+    labels: tuple[str, ...]
+    share: float  # of the answer's attention
+
+
+@dataclass(frozen=True)
+class Varying:
+    """What is not the same in all instances of a pattern."""
+
+    place: int  # after so many facts
+    count: int
+    what: str  # products; entities, where they have no type in common
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Paths with the same relations in the same order."""
+
+    sentence: str
+    share: float  # of the answer's attention
+    relations: tuple[PatternRelation, ...]
+    instances: tuple[PatternInstance, ...]  # strongest first
+    varies: tuple[Varying, ...]
+    record: PatternRecord | None  # None where it is the fact itself that was asked for, or no fact at all
+
+    def __repr__(self) -> str:
+        return f"Pattern({self.share:.0%}: {self.sentence})"
+
+
+def named_patterns(explanation: ExplanationData, shown: Shown = str) -> tuple[Pattern, ...]:
+    """The patterns of an explanation by names, strongest first; `shown` says names as they are to be seen."""
+    graph, found = explanation.graph, explanation.hop_patterns
+    entities = {entity for pattern in found for each in pattern.instances for entity in each.entities}
+    names = _names(graph, entities, [hop.relation for pattern in found for hop in pattern.hops])
+    sentences = Sentences(graph, names, shown)
+    return tuple(
+        Pattern(
+            sentences.explained(pattern),
+            pattern.share,
+            relations_of(graph, pattern.hops),
+            tuple(
+                PatternInstance(
+                    tuple(graph.entities.name(entity) for entity in instance.entities),
+                    tuple(graph.entities.label(entity) for entity in instance.entities),
+                    instance.share,
+                )
+                for instance in pattern.instances
+            ),
+            tuple(
+                Varying(place, len(entities), several(sentences.kind(pattern.hops[place - 1], entities)))
+                for place, entities in pattern.varying()
+            ),
+            record,
+        )
+        for pattern, record in zip(found, explanation.pattern_records, strict=True)
+    )
+
+
+def relations_of(graph: KnowledgeGraph, hops: Hops) -> tuple[PatternRelation, ...]:
+    """The relations of a pattern by their names."""
+    found = []
+    for hop in hops:
+        inverse = bool(graph.is_inverse[hop.relation])
+        relation = int(graph.inverse[hop.relation]) if inverse else hop.relation
+        names = graph.relation_names
+        found.append(
+            PatternRelation(names.name(relation), names.label(relation), inverse, hop.either_way)
+        )
+    return tuple(found)
+
+
+def common_type(graph: KnowledgeGraph, entities: Sequence[int]) -> str:
+    """The word for some entities: the first type that all of them have."""
+    types = graph.entities.types
+    if types is None:
+        return _ANY
+    lists = [(types[entity] or "").split(TYPES_APART) for entity in entities]
+    common = [type for type in lists[0] if type and all(type in others for others in lists[1:])]
+    return type_words(common[0]) if common else _ANY
+
+
+def _names(graph: KnowledgeGraph, entities: set[int], relations: Sequence[int]) -> DisplayNames:
+    names, forward = graph.entities, {
+        int(graph.inverse[relation]) if graph.is_inverse[relation] else relation for relation in relations
+    }
+    return DisplayNames(
+        {names.name(entity): names.label(entity) for entity in sorted(entities)},
+        {
+            graph.relation_names.name(relation): graph.relation_names.label(relation)
+            for relation in sorted(forward)
+        },
+    )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """An entity of a sentence: one that has a name, or any of a kind."""
+
+    first: str  # what it is called when it is first said
+    again: str
+    is_any: bool = False
+
+    @property
+    def begun(self) -> str:
+        """The same at the beginning of a sentence."""
+        return self.first[0].upper() + self.first[1:] if self.is_any else self.first
+
+    @property
+    def which(self) -> str:
+        """What begins a clause about it."""
+        return " that" if self.is_any else ", which"
+
+
+class Sentences:
+    """Makes sentences of patterns."""
+
+    def __init__(self, graph: KnowledgeGraph, names: DisplayNames, shown: Shown = str) -> None:
+        self._graph, self._names, self._shown = graph, names, shown
+
+    def explained(self, pattern: HopPattern) -> str:
+        """What a pattern says of one answer: what is the same in all its instances has its name."""
+        strongest, varying = pattern.instances[0].entities, dict(pattern.varying())
+        if not pattern.hops:
+            return sentence(f"The attention never left {self._entity(strongest[0])}")
+        seen, places, which = [common_type(self._graph, strongest[:1])], [self._named(strongest[0])], []
+        for at, (hop, entity) in enumerate(zip(pattern.hops, strongest[1:], strict=True), 1):
+            if at in varying:
+                kind = self.kind(hop, varying[at])
+                places.append(_any(kind, seen, noun_of(self._words(hop).forward)))
+                seen.append(kind)
+                which.append(self._some(kind, varying[at]))
+            else:
+                places.append(self._named(entity))
+        return sentence(self._chain(pattern.hops, places) + (f": {listed(which)}" if which else ""))
+
+    def rule(self, asked: int, pattern: HopPattern) -> str:
+        """What a pattern says of any two entities X and Y, as a reason for a relation."""
+        if not pattern.hops:
+            return sentence("The attention never left X")
+        columns = list(zip(*(instance.entities for instance in pattern.instances), strict=True))
+        x, y = _Place("X", "X"), _Place("Y", "Y")
+        seen, places = [common_type(self._graph, columns[0])], [x]
+        for hop, entities in zip(pattern.hops[:-1], columns[1:-1], strict=True):
+            kind = self.kind(hop, entities)
+            places.append(_any(kind, seen, noun_of(self._words(hop).forward)))
+            seen.append(kind)
+        return sentence(f"{self._chain((Hop(asked),), [x, y])} if {self._chain(pattern.hops, [*places, y])}")
+
+    def kind(self, hop: Hop, entities: Sequence[int]) -> str:
+        """The word for entities that a hop leads to: their type, or what the relation makes of them, if anything."""
+        kind = common_type(self._graph, entities)
+        return noun_of(self._words(hop).forward) or kind if kind == _ANY else kind
+
+    def _chain(self, hops: Hops, places: list[_Place]) -> str:
+        """The facts of a chain in one sentence, in the order in which attention passed them.
+
+        A place that was said last goes on with "that" or "which", one that a clause began with, with "and".
+        """
+        said, last = "", "end"  # where the place that is reached was said: at the end, first, or "where" it is
+        for hop, (here, there) in zip(hops, pairwise(places), strict=True):
+            words = self._words(hop)
+            if words.forward is not None:
+                # "has a neighbour", not "has neighbour a country"
+                has = "has" if there.is_any and noun_of(words.forward) else words.forward
+                clause = f"{has} {there.first}"
+                if not said:
+                    said = f"{here.begun} {clause}"
+                elif last == "end" or (last == "where" and here.is_any):
+                    said += f"{here.which} {clause}"
+                else:
+                    said += f" and {clause}" if last == "first" else f", and {here.again} {clause}"
+                last = "end"
+                continue
+            if not said:
+                said, last = f"{there.begun} {words.reverse} {here.first}", "first"
+            elif last == "end" and words.reverse_without_place is not None:
+                said += f"{'' if here.is_any else ','} where {there.first} {words.reverse_without_place}"
+                last = "where"
+            elif last == "end":
+                said, last = f"{said}{here.which} {there.first} {words.reverse}", "within"
+            else:
+                said, last = f"{said}, and {there.first} {words.reverse} {here.again}", "within"
+        return said
+
+    def _words(self, hop: Hop) -> "_Words":
+        backwards = bool(self._graph.is_inverse[hop.relation])
+        relation = int(self._graph.inverse[hop.relation]) if backwards else hop.relation
+        name = self._graph.relation_names.name(relation)
+        words = relation_words(self._shown(self._names.relation(name)))
+        if backwards or (hop.either_way and noun_of(words.backward)):
+            return _Words(words.backward, words.forward, words.without_place)
+        return _Words(words.forward, words.backward, None)
+
+    def _named(self, entity: int) -> _Place:
+        name = self._entity(entity)
+        return _Place(name, name)
+
+    def _entity(self, entity: int) -> str:
+        return self._shown(self._names.entity(self._graph.entities.name(entity)))
+
+    def _some(self, kind: str, entities: Sequence[int]) -> str:
+        """How many entities, and the first of them: 4 products (A, B, C and 1 more)."""
+        names = [self._entity(entity) for entity in entities[:_SHOWN_VARYING]]
+        more = len(entities) - len(names)
+        return f"{counted(len(entities), kind, several(kind))} ({listed([*names, *([f'{more:,} more'] if more else [])])})"
+
+
+class _Words(NamedTuple):
+    """How a hop is said in its direction, where that can be, and the other way round."""
+
+    forward: str | None
+    reverse: str | None
+    reverse_without_place: str | None
+
+
+def _any(kind: str, seen: Sequence[str], noun: str) -> _Place:
+    """Any entity of a kind; another one, where one of that kind was said before.
+
+    Where it is had as something, it is called that.
+    """
+    said = noun or kind
+    again = f"that {said}"
+    if kind in seen or said in seen:
+        return _Place(f"another {said}", again, is_any=True)
+    return _Place(article(said), again, is_any=True)
+
+
+def record_text(record: PatternRecord | None) -> str:
+    """The record in a sentence or two; nothing where there is none."""
+    if record is None:
+        return ""
+    told, held = _tally_text(record.graph), record.validation
+    if held is None or held.confidence is None:
+        return told
+    return (
+        f"{told} To validation questions it adds {counted(held.answers, 'answer')}; {held.support:,} "
+        f"{plural(held.support, 'is', 'are')} right ({percent(held.confidence)}{_interval(held)})."
+    )
+
+
+def _tally_text(tally: Tally) -> str:
+    if tally.confidence is None:
+        return "In the graph it leads to no other answer, so nothing else speaks for it or against it."
+    alone = ""
+    if tally.pca_confidence is not None and percent(tally.pca_confidence) != percent(tally.confidence):
+        alone = f"; {percent(tally.pca_confidence)} where any answer is stated"
+    return (
+        f"In the graph it leads from {counted(tally.heads, 'entity', 'entities')} to "
+        f"{counted(tally.answers, 'answer')}; {tally.support:,} {plural(tally.support, 'is', 'are')} stated "
+        f"({percent(tally.confidence)}{_interval(tally)}{alone})."
+    )
+
+
+def _interval(tally: Tally) -> str:
+    if tally.low is None or tally.high is None:
+        return ""
+    return f", {percent(tally.low)} to {percent(tally.high)} by a sample"
