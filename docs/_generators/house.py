@@ -24,7 +24,7 @@ FLOORS = (
     Floor("command line", ("cli",)),
     Floor("server, laboratory, first steps", ("serve", "lab", "start")),
     Floor("Python", ("reasoner",)),
-    Floor("many questions", ("complete", "explain_eval")),
+    Floor("many questions", ("complete", "explain_eval", "learnt")),
     Floor("asking", ("ask",)),
     Floor("pictures, pages", ("render",)),
     Floor("reasons", ("explain",)),

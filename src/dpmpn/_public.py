@@ -10,6 +10,8 @@ from dpmpn.explain.explanation import Prediction
 from dpmpn.reasoner.batch import PredictionBatch
 from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.render.formats import Explanation, WhyNot
+from dpmpn.render.learnt import LearntPatterns
+from dpmpn.render.patterns import Pattern
 
 __all__ = [
     "Config",
@@ -19,6 +21,8 @@ __all__ = [
     "DpmpnError",
     "Explanation",
     "KnowledgeGraph",
+    "LearntPatterns",
+    "Pattern",
     "Prediction",
     "PredictionBatch",
     "Predictions",

@@ -231,9 +231,7 @@ class QueryResult:
         prior = None if explained.prior is None else float(explained.prior[0])
         flow = AnswerFlow.to(self.flow, int(explained.entities[0]))
         fits, validation = bool(fits[row]), self.known.validation_of(int(self.reached.relations[0]))
-        return Explanation(
-            self.question, prediction, self.horizon, self.graph, flow, prior, fits, validation
-        )
+        return Explanation(self.question, prediction, self.horizon, self.graph, flow, prior, fits, validation)
 
     def why_not(self, candidate: int) -> "WhyNot":
         """Where a candidate lost its attention."""

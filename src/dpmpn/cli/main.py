@@ -17,6 +17,7 @@ from dpmpn.cli import (
     explain_eval,
     import_facts,
     lab,
+    patterns,
     predict,
     pretrain,
     serve,
@@ -40,7 +41,7 @@ app = typer.Typer(
 app.command("import")(import_facts.command)
 app.add_typer(datasets.app)
 app.command("inductive")(datasets.inductive)
-for module in (start, ask, train, pretrain, evaluate, predict, explain, complete, calibrate, serve):
+for module in (start, ask, train, pretrain, evaluate, predict, explain, patterns, complete, calibrate, serve):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 for command in (lab.reproduce, lab.compare, lab.bench):
     app.command()(command)

@@ -43,7 +43,7 @@ def count_chains(
     All but the last three hops are followed path by path, those for all entities at once: an entity is on some path
     without another if it has two predecessors, or one that is not that other, so two are kept of each.
     """
-    n_hops, n_nodes, n_edges = len(hops), len(offsets) - 1, len(tails)
+    n_hops, n_nodes = len(hops), len(offsets) - 1
     n_before = max(n_hops - _BY_SETS, 0)
     rows = np.zeros((len(heads), 3), np.int64)
     on_path = np.zeros(n_nodes, np.bool_)  # the head, and what was gone through path by path
@@ -83,9 +83,9 @@ def count_chains(
                     e = edge[depth]
                     edge[depth] += 1
                     looks += 1
-                    is_hidden = (node == hidden_head and tails[e] == hidden_tail and relations[e] == asked) or (
-                        node == hidden_tail and tails[e] == hidden_head and relations[e] == hidden_back
-                    )
+                    is_hidden = (
+                        node == hidden_head and tails[e] == hidden_tail and relations[e] == asked
+                    ) or (node == hidden_tail and tails[e] == hidden_head and relations[e] == hidden_back)
                     if not on_path[tails[e]] and not is_hidden:
                         chosen = e
                 if chosen < 0:
@@ -120,7 +120,9 @@ def count_chains(
                             ):
                                 continue
                             if hop == n_hops - 1:
-                                if found_by[tail] != row and not (head == hidden_head and tail == hidden_tail):
+                                if found_by[tail] != row and not (
+                                    head == hidden_head and tail == hidden_tail
+                                ):
                                     found_by[tail] = row
                                     rows[row, 0] += 1
                                     if stated_by[tail] == row:

@@ -164,7 +164,7 @@ def _relation_of(graph: KnowledgeGraph, relation: int) -> tuple[str, str, bool]:
 KEPT_SHARE = 0.9  # of the answer's attention: the paths of the pruned subgraph bring at least that much,
 KEPT_PATHS = 50  # if so many are enough
 # The same of what patterns are made of: many weak paths are one pattern.
-_PATTERN_SHARE, _PATTERN_PATHS = 0.97, 300
+PATTERN_SHARE, PATTERN_PATHS = 0.97, 300
 _KEPT_PATTERNS = 20
 
 
@@ -256,7 +256,7 @@ class ExplanationData:
     def hop_patterns(self) -> tuple[HopPattern, ...]:
         """The strongest patterns of the paths, by ids; more paths than are listed count."""
         query = self.flow.query
-        walks = strongest_walks(self.flow, _PATTERN_PATHS, _PATTERN_SHARE)
+        walks = strongest_walks(self.flow, PATTERN_PATHS, PATTERN_SHARE)
         return tuple(patterns_of(self.graph, int(query.nodes[query.head]), walks)[:_KEPT_PATTERNS])
 
     @cached_property

@@ -28,6 +28,7 @@ from dpmpn.wording import listed
 # What needs torch is imported where it is used: the command line's help need not wait for it.
 if TYPE_CHECKING:
     from dpmpn.render.formats import Explanation, WhyNot
+    from dpmpn.render.learnt import LearntPatterns
     from dpmpn.train.pretrained import Pretrained
     from dpmpn.train.trainer import Progress
 
@@ -269,6 +270,31 @@ class Reasoner(AskedModel):
     def why_not(self, head: str, relation: str, candidate: str, inverse: bool = False) -> "WhyNot":
         """Where the attention of an entity that is not the first answer was lost."""
         return self.predict(head, relation, inverse=inverse).why_not(candidate)
+
+    @typed
+    def patterns(
+        self,
+        relation: str | Iterable[str] | None = None,
+        sample: int = 100,
+        top: int = 20,
+        inverse: bool = False,
+        progress: bool = True,
+    ) -> "LearntPatterns":
+        """What the model has learnt: the patterns of relations that lead it to right answers, and how often each holds.
+
+        For each relation, one, several or all, `sample` facts are asked for as in training: hidden from the graph. The
+        `top` patterns that brought most of the attention come first. `inverse` asks <?, relation, tail>.
+        """
+        from dpmpn.learnt import learnt_relations
+        from dpmpn.render.learnt import LearntPatterns
+
+        sample, top = (
+            checked_number(name, value, int, at_least=1) for name, value in (("sample", sample), ("top", top))
+        )
+        relations = None if relation is None else [relation] if isinstance(relation, str) else list(relation)
+        with meter_for_python("asked", progress) as meter:
+            found = learnt_relations(self, relations, sample, top, inverse, meter.show_speed)
+            return LearntPatterns(list(found))
 
     @typed
     def complete(

@@ -42,7 +42,7 @@ def as_record(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) 
         "prior": explanation.prior,
         "steps": explanation.n_steps,
         "horizon": asdict(explanation.horizon),
-        "patterns": [pattern_record(pattern) for pattern in named_patterns(explanation)],
+        "patterns": [as_pattern_record(pattern) for pattern in named_patterns(explanation)],
         "kept_share": explanation.kept_share,
         "paths": [{"share": walk.share, "facts": labelled_walk(graph, walk)} for walk in explanation.walks],
         "key_facts": [
@@ -56,7 +56,7 @@ def as_record(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) 
     return dict(six_digits(record))
 
 
-def pattern_record(pattern: Pattern) -> dict[str, Any]:
+def as_pattern_record(pattern: Pattern) -> dict[str, Any]:
     """A pattern as plain values; of many instances the strongest."""
     record = pattern.record
     return {
@@ -64,7 +64,9 @@ def pattern_record(pattern: Pattern) -> dict[str, Any]:
         "share": pattern.share,
         "relations": [asdict(relation) for relation in pattern.relations],
         **(_NO_TALLY if record is None else _tally_record(record.graph)),
-        "validation": None if record is None or record.validation is None else _tally_record(record.validation),
+        "validation": None
+        if record is None or record.validation is None
+        else _tally_record(record.validation),
         "varies": [asdict(varying) for varying in pattern.varies],
         "n_instances": len(pattern.instances),
         "instances": [asdict(instance) for instance in pattern.instances[:LISTED_INSTANCES]],
@@ -258,7 +260,7 @@ def as_tables(explanation: ExplanationData) -> "dict[str, pl.DataFrame]":
 
 def pattern_row(number: int, pattern: Pattern) -> dict[str, Any]:
     """A pattern as a row of a table: its relations in one cell, ^ before those that are passed backwards."""
-    record = pattern_record(pattern)
+    record = as_pattern_record(pattern)
     held = record["validation"] or dict.fromkeys(_NO_TALLY)
     return {
         "pattern": number,

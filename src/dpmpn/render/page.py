@@ -13,14 +13,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dpmpn.explain.explanation import ExplanationData, Subgraph
-from dpmpn.explain.paths import PathGroup
+from dpmpn.explain.paths import Fact, PathGroup, fact_of, named_fact
+from dpmpn.explain.patterns import Hops, hops_of
 from dpmpn.explain.why_not import WhyNotData
 from dpmpn.render.layout import lay_out_full, lay_out_pruned
 from dpmpn.render.markup import FONTS
 from dpmpn.render.names import displayed, plain
 from dpmpn.render.panel import Panel, draw_subgraph
+from dpmpn.render.patterns import named_patterns, record_text
 from dpmpn.render.shapes import ANSWER, HEAD, LITTLE, OUTLINE, Layout, node_colour
-from dpmpn.render.text import fact_text, full_caption, overview, pruned_caption, step_texts
+from dpmpn.render.text import SHOWN_PATTERNS, fact_text, full_caption, overview, pruned_caption, step_texts
 from dpmpn.render.why_not_text import why_not_text
 from dpmpn.wording import counted, percent, score_shown, small_percent
 
@@ -32,6 +34,9 @@ _ROOM = 1500.0  # for each node of the full subgraph
 _MOST_LINES = 400  # of a picture: more can be neither distinguished nor drawn quickly
 _MOST_LINE_LABELS = 30  # the others are shown when a pointer rests on them
 _MORE_LABELS = 20  # of nodes in the full picture that did not lead to the answer
+
+
+_Hop = tuple[str, Fact]  # where attention came from, and the fact it passed
 
 
 class Fragment(NamedTuple):
@@ -73,7 +78,7 @@ def draw_page(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) 
 def draw_fragment(
     explanation: ExplanationData, why_not: Sequence[WhyNotData] = (), with_full: bool = True
 ) -> Fragment:
-    """Pictures, controls, paths, steps and tables; without the full picture it takes about half the time."""
+    """Pictures, controls, patterns, paths, steps and tables; without the full picture it takes about half the time."""
     html, data = _fragment(displayed(explanation), why_not, with_full)
     return Fragment(str(html), data)
 
@@ -90,12 +95,15 @@ def _fragment(
     groups, steps = explanation.path_groups, step_texts(explanation)
     colours = [node_colour(1.0, t / n_steps) for t in range(n_steps + 1)]
     relations = list(dict.fromkeys(edge.relation_label for edge in (*pruned.edges, *full.edges)))
+    patterns, of_patterns = named_patterns(explanation, plain), _hops_of_patterns(explanation)
+    shown = [*map(_hops_of_group, groups), *of_patterns]  # what a press of a button shows alone
     small = _small_layout(explanation)
-    figures, views = [_pruned(explanation, small)], {"pruned": _view(pruned, groups, relations, small)}
+    figures = [_pruned(explanation, small)]
+    views = {"pruned": _view(pruned, shown, relations, small)}
     if with_full:  # what led to the answer stays in its place
         large = lay_out_full(full, pruned, small, small.width)
         figures.append(_full(explanation, large))
-        views["full"] = _view(full, groups, relations, large)
+        views["full"] = _view(full, shown, relations, large)
     html = _rendered(
         "reasoning.html",
         figures=figures,
@@ -105,6 +113,11 @@ def _fragment(
         colours=colours,
         answer=explanation.answer,
         kept_share=explanation.kept_share,
+        patterns=[
+            (number, pattern, record_text(pattern.record))
+            for number, pattern in enumerate(patterns, len(groups))
+            if of_patterns[number - len(groups)]
+        ],
         paths=[(group.share, _group_facts(pruned, group)) for group in groups if explanation.key_facts],
         stated=[
             (key.fact, [[*map(_field, record.items())] for record in key.provenance])
@@ -139,7 +152,7 @@ def _field(field: tuple[str, str]) -> tuple[str, str, bool]:
 
 
 def _view(
-    subgraph: Subgraph, groups: Sequence[PathGroup], relations: list[str], layout: Layout
+    subgraph: Subgraph, shown: Sequence[Sequence[_Hop]], relations: list[str], layout: Layout
 ) -> dict[str, Any]:
     numbers = {relation: at for at, relation in enumerate(relations)}
     return {
@@ -153,20 +166,33 @@ def _view(
             [edge.source, edge.target, numbers[edge.relation_label], int(edge.inverse), *_short(edge.flow)]
             for edge in subgraph.edges
         ],
-        "paths": _edges_of_groups(subgraph, groups),
+        "paths": _edges_of(subgraph, shown),
     }
 
 
-def _edges_of_groups(subgraph: Subgraph, groups: Sequence[PathGroup]) -> list[list[int]]:
-    """For each group of paths the indices of its edges; attention went in the direction of the paths."""
+def _edges_of(subgraph: Subgraph, hops: Sequence[Sequence[_Hop]]) -> list[list[int]]:
+    """For each list of hops the indices of their edges; attention went in the direction of the paths."""
     index = {
         (subgraph.nodes[edge.source].name, subgraph.fact(edge)): at for at, edge in enumerate(subgraph.edges)
     }
-    hops = (
-        [(source, fact) for source, hop in zip(group.entities, group.hops, strict=False) for fact in hop]
-        for group in groups
-    )
     return [[index[hop] for hop in each if hop in index] for each in hops]
+
+
+def _hops_of_group(group: PathGroup) -> list[_Hop]:
+    return [(source, fact) for source, hop in zip(group.entities, group.hops, strict=False) for fact in hop]
+
+
+def _hops_of_patterns(explanation: ExplanationData) -> list[list[_Hop]]:
+    """What the listed paths of each pattern pass."""
+    graph = explanation.graph
+    found: dict[Hops, list[_Hop]] = {pattern.hops: [] for pattern in explanation.hop_patterns}
+    for walk in explanation.walks:
+        hops = hops_of(graph, [relation for _, relation, _ in walk.edges])
+        passed = (
+            (graph.entities.name(edge[0]), named_fact(graph, fact_of(graph, edge))) for edge in walk.edges
+        )
+        found.get(hops, []).extend(passed)
+    return list(found.values())
 
 
 def _short(amounts: tuple[float, ...]) -> list[float]:
@@ -240,6 +266,7 @@ def _templates() -> Environment:
         "LITTLE": LITTLE,
         "OUTLINE": OUTLINE,
         "SHOWN_PATHS": _SHOWN_PATHS,
+        "SHOWN_PATTERNS": SHOWN_PATTERNS,
     }
     return templates
 

@@ -1,6 +1,6 @@
 """Patterns by names, each with the sentence that says it and its record in words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import TYPES_APART
 from dpmpn.explain.explanation import ExplanationData
-from dpmpn.explain.patterns import Hop, HopPattern, Hops
+from dpmpn.explain.patterns import Hop, HopPattern, Hops, Instance
 from dpmpn.explain.record import PatternRecord, Tally
 from dpmpn.render.names import DisplayNames
 from dpmpn.render.relation_words import article, noun_of, relation_words, several, type_words
@@ -36,6 +36,12 @@ class PatternInstance:
     entities: tuple[str, ...]
     labels: tuple[str, ...]
     share: float  # of the answer's attention
+
+    @classmethod
+    def of(cls, graph: KnowledgeGraph, instance: Instance) -> "PatternInstance":
+        """An instance by its names."""
+        names, entities = graph.entities, instance.entities
+        return cls(tuple(map(names.name, entities)), tuple(map(names.label, entities)), instance.share)
 
 
 @dataclass(frozen=True)
@@ -65,29 +71,26 @@ class Pattern:
 def named_patterns(explanation: ExplanationData, shown: Shown = str) -> tuple[Pattern, ...]:
     """The patterns of an explanation by names, strongest first; `shown` says names as they are to be seen."""
     graph, found = explanation.graph, explanation.hop_patterns
-    entities = {entity for pattern in found for each in pattern.instances for entity in each.entities}
-    names = _names(graph, entities, [hop.relation for pattern in found for hop in pattern.hops])
-    sentences = Sentences(graph, names, shown)
+    relations = [explanation.asked, *(hop.relation for pattern in found for hop in pattern.hops)]
+    sentences = Sentences.of(graph, found, relations, shown)
     return tuple(
         Pattern(
-            sentences.explained(pattern),
+            sentences.explained(explanation.asked, pattern),
             pattern.share,
             relations_of(graph, pattern.hops),
-            tuple(
-                PatternInstance(
-                    tuple(graph.entities.name(entity) for entity in instance.entities),
-                    tuple(graph.entities.label(entity) for entity in instance.entities),
-                    instance.share,
-                )
-                for instance in pattern.instances
-            ),
-            tuple(
-                Varying(place, len(entities), several(sentences.kind(pattern.hops[place - 1], entities)))
-                for place, entities in pattern.varying()
-            ),
+            tuple(PatternInstance.of(graph, instance) for instance in pattern.instances),
+            varying_of(pattern, sentences),
             record,
         )
         for pattern, record in zip(found, explanation.pattern_records, strict=True)
+    )
+
+
+def varying_of(pattern: HopPattern, sentences: "Sentences") -> tuple[Varying, ...]:
+    """What is not the same in all instances of a pattern, in words."""
+    return tuple(
+        Varying(place, len(entities), several(sentences.kind(pattern.hops[place - 1], entities)))
+        for place, entities in pattern.varying()
     )
 
 
@@ -98,9 +101,7 @@ def relations_of(graph: KnowledgeGraph, hops: Hops) -> tuple[PatternRelation, ..
         inverse = bool(graph.is_inverse[hop.relation])
         relation = int(graph.inverse[hop.relation]) if inverse else hop.relation
         names = graph.relation_names
-        found.append(
-            PatternRelation(names.name(relation), names.label(relation), inverse, hop.either_way)
-        )
+        found.append(PatternRelation(names.name(relation), names.label(relation), inverse, hop.either_way))
     return tuple(found)
 
 
@@ -112,19 +113,6 @@ def common_type(graph: KnowledgeGraph, entities: Sequence[int]) -> str:
     lists = [(types[entity] or "").split(TYPES_APART) for entity in entities]
     common = [type for type in lists[0] if type and all(type in others for others in lists[1:])]
     return type_words(common[0]) if common else _ANY
-
-
-def _names(graph: KnowledgeGraph, entities: set[int], relations: Sequence[int]) -> DisplayNames:
-    names, forward = graph.entities, {
-        int(graph.inverse[relation]) if graph.is_inverse[relation] else relation for relation in relations
-    }
-    return DisplayNames(
-        {names.name(entity): names.label(entity) for entity in sorted(entities)},
-        {
-            graph.relation_names.name(relation): graph.relation_names.label(relation)
-            for relation in sorted(forward)
-        },
-    )
 
 
 @dataclass(frozen=True)
@@ -152,7 +140,26 @@ class Sentences:
     def __init__(self, graph: KnowledgeGraph, names: DisplayNames, shown: Shown = str) -> None:
         self._graph, self._names, self._shown = graph, names, shown
 
-    def explained(self, pattern: HopPattern) -> str:
+    @classmethod
+    def of(
+        cls,
+        graph: KnowledgeGraph,
+        patterns: Sequence[HopPattern],
+        relations: Iterable[int],
+        shown: Shown = str,
+    ) -> "Sentences":
+        """For some patterns and relations, whose names are told apart where they have the same label."""
+        entities = {
+            entity for each in patterns for instance in each.instances for entity in instance.entities
+        }
+        forward = {int(graph.inverse[id]) if graph.is_inverse[id] else id for id in relations}
+        labels = (
+            {names.name(id): names.label(id) for id in sorted(ids)}
+            for names, ids in ((graph.entities, entities), (graph.relation_names, forward))
+        )
+        return cls(graph, DisplayNames(*labels), shown)
+
+    def explained(self, asked: int, pattern: HopPattern) -> str:
         """What a pattern says of one answer: what is the same in all its instances has its name."""
         strongest, varying = pattern.instances[0].entities, dict(pattern.varying())
         if not pattern.hops:
@@ -166,7 +173,8 @@ class Sentences:
                 which.append(self._some(kind, varying[at]))
             else:
                 places.append(self._named(entity))
-        return sentence(self._chain(pattern.hops, places) + (f": {listed(which)}" if which else ""))
+        itself = "; this is the fact that was asked for" if pattern.hops == (Hop(asked),) else ""
+        return sentence(self._chain(pattern.hops, places) + (f": {listed(which)}" if which else itself))
 
     def rule(self, asked: int, pattern: HopPattern) -> str:
         """What a pattern says of any two entities X and Y, as a reason for a relation."""
@@ -191,7 +199,10 @@ class Sentences:
 
         A place that was said last goes on with "that" or "which", one that a clause began with, with "and".
         """
-        said, last = "", "end"  # where the place that is reached was said: at the end, first, or "where" it is
+        said, last = (
+            "",
+            "end",
+        )  # where the place that is reached was said: at the end, first, or "where" it is
         for hop, (here, there) in zip(hops, pairwise(places), strict=True):
             words = self._words(hop)
             if words.forward is not None:
@@ -236,8 +247,9 @@ class Sentences:
     def _some(self, kind: str, entities: Sequence[int]) -> str:
         """How many entities, and the first of them: 4 products (A, B, C and 1 more)."""
         names = [self._entity(entity) for entity in entities[:_SHOWN_VARYING]]
-        more = len(entities) - len(names)
-        return f"{counted(len(entities), kind, several(kind))} ({listed([*names, *([f'{more:,} more'] if more else [])])})"
+        if more := entities[_SHOWN_VARYING:]:
+            names.append(f"{len(more):,} more")
+        return f"{counted(len(entities), kind, several(kind))} ({listed(names)})"
 
 
 class _Words(NamedTuple):

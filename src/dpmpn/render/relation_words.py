@@ -6,27 +6,32 @@ Names of relations follow a few habits of English. Where none is recognised, the
 import re
 from dataclasses import dataclass
 
-_PREPOSITIONS = frozenset(
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PREPOSITIONS = _words(
     "about above across after against along among around as at before behind below beside between by during for from "
     "in inside into near of off on onto outside over per since through to towards under until upon via with within "
-    "without".split()
+    "without"
 )
-_PLACES = frozenset({"in", "at", "on"})  # what happens there happens "where"
-_AS_SAID = frozenset(
-    "is are was were has have had can could does did will would may must should also not never often".split()
-)  # words that begin a verb
+_PLACES = _words("in at on")  # what happens there happens "where"
+_AS_SAID = _words(  # what begins a verb
+    "is are was were has have had can could does did will would may must should also not never often"
+)
 # Verbs that are named without an ending; other single words are taken for nouns.
-_BARE_VERBS = frozenset(
-    "activate affect belong bind border cause cite contain control cover create describe employ follow "
-    "include influence inhibit interact know lead like love make manage mention need own play precede prevent produce "
-    "regulate require see sell speak study supply support target teach treat use write".split()
+_BARE_VERBS = _words(
+    "activate affect belong bind border cause cite contain control cover create describe employ follow include "
+    "influence inhibit interact know lead like love make manage mention need own play precede prevent produce regulate "
+    "require see sell speak study supply support target teach treat use write"
 )
 _VERBS = (
     _BARE_VERBS
     | {verb + "s" for verb in _BARE_VERBS}
-    | frozenset("carries does goes marries publishes teaches studies supplies employs buys lives works".split())
+    | _words("carries does goes marries publishes teaches studies supplies employs buys lives works")
 )
-_OBJECTS = frozenset("contains includes speaks uses".split())  # "uses currency": what it names is the other one's
+_OBJECTS = _words("contains includes speaks uses")  # "uses currency": what it names is the other one's
 _NO_VERB_IN_S = re.compile("(ss|us|is|ics)$")
 _LONG = 15  # letters of a word
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
