@@ -46,8 +46,7 @@ def learnt_relations(
         collection = PatternCollection(reasoner.graph, asked)
         for start in range(0, len(facts), TRACED):
             batch = facts[start : start + TRACED]
-            for flow in flows_to(reasoner, batch):
-                collection.add(flow)
+            collection.add_all(flows_to(reasoner, batch))
             done += len(batch)
             if progress is not None:
                 progress(done, total)

@@ -39,6 +39,7 @@ WRITING = {
     "predict": f"predict run child0 mother {WORK} --json result.json",
     "predict --queries": f"predict run --queries questions.csv {WORK} --out answers.csv --json result.json",
     "explain": f"explain run child0 mother {WORK} --out why --format text,csv --json result.json",
+    "patterns": f"patterns run --sample 4 --top 2 {WORK} --draw patterns.svg --json result.json",
     "complete": f"complete run {WORK} --out facts.parquet --json result.json",
     "calibrate": f"calibrate measured --questions 30 {WORK} --json result.json",
     "calibrate --reliability": f"calibrate measured --questions 30 {WORK} --reliability plot.svg --json result.json",

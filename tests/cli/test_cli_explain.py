@@ -12,7 +12,10 @@ from dpmpn.render.export import FORMAT, VERSION
 from dpmpn.render.formats import FORMATS
 from dpmpn.wording import counted
 
-FILES = ["explanation.txt", "explanation.json", "paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"]
+FILES = [
+    *("explanation.txt", "explanation.json"),
+    *("patterns.csv", "paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"),
+]
 DRAWN = ["explanation.svg", "explanation.png", "explanation.html", "full.dot", "pruned.dot"]
 
 
@@ -78,11 +81,12 @@ def test_json_goes_to_standard_output_alone(call: Call, trained: Path, tmp_path:
     assert "Question: " in told.out
 
 
-def test_key_facts_and_graphviz_text_can_be_printed(call: Call, trained: Path) -> None:
+def test_patterns_and_graphviz_text_can_be_printed(call: Call, trained: Path) -> None:
     csv = call("explain", trained, "child0", "mother", "mother0", "--format", "csv")
     assert csv.out.startswith(
-        "head,relation,tail,head_label,relation_label,tail_label,share\nchild0,mother,mother0,"
+        "pattern,share,sentence,relations,n_instances,heads,answers,support,confidence,"
     )
+    assert "child0 has mother mother0; this is the fact that was asked for." in csv.out
     dot = call("explain", trained, "child0", "mother", "mother0", "--format", "dot")
     assert dot.out.startswith("digraph explanation {")
     assert csv.err == dot.err == ""
@@ -123,12 +127,11 @@ def test_png_is_left_out_where_it_cannot_be_drawn(
 
 
 def test_key_facts_can_be_taken_away(call: Call, trained: Path, tmp_path: Path) -> None:
+    call("explain", trained, "child0", "father", "father0", "--format", "csv", "--out", tmp_path)
     key_facts = tmp_path / "key_facts.csv"
-    printed = call("explain", trained, "child0", "father", "father0", "--format", "csv").out
-    key_facts.write_text(printed, "utf-8")
     result = call("predict", trained, "child0", "father", "--remove", key_facts)
     assert result.code == 0, result
-    n_facts = printed.count("\n") - 1
+    n_facts = key_facts.read_text("utf-8").count("\n") - 1
     assert result.out.startswith(f"{counted(n_facts, 'fact')} removed\n")
 
 

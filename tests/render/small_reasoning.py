@@ -59,12 +59,13 @@ def explained(
     add_inverses: bool = True,
     prior: float | None = None,
     horizon: Horizon = Horizon(),  # noqa: B008
+    types: dict[str, str] | None = None,
     **prediction: object,
 ) -> Explanation:
     """The explanation of an answer to which the given flows led."""
     graph = KnowledgeGraph.from_tuples(facts, add_inverses)
     if labels:
-        rows = [(id, name, None, None) for id, name in labels.items()]
+        rows = [(id, name, None, (types or {}).get(id)) for id, name in labels.items()]
         graph = graph.labelled(pl.DataFrame(rows, LABELS, orient="row"))
     names, relations = graph.entities, graph.relation_names
     flow = _flow(graph, moves, names.id(head))

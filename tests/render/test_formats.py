@@ -12,7 +12,7 @@ from small_reasoning import explained, reasoner
 from dpmpn.errors import ConfigError, RunError
 from dpmpn.render.formats import FORMATS, Explanation
 
-CSV = ["paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"]
+CSV = ["patterns.csv", "paths.csv", "key_facts.csv", "nodes.csv", "edges.csv"]
 
 
 def test_files_of_formats(tmp_path: Path) -> None:
@@ -23,7 +23,8 @@ def test_files_of_formats(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "new" / "why").iterdir()) == sorted(names)
     assert paths[0].read_text("utf-8") == explanation.text() + "\n"
     assert json.loads(paths[1].read_text("utf-8")) == explanation.to_dict()
-    assert pl.read_csv(paths[3])["share"].to_list()[0] == 0.75
+    assert pl.read_csv(paths[2])["share"].to_list() == [1.0]
+    assert pl.read_csv(paths[4])["share"].to_list()[0] == 0.75
 
 
 def test_every_format_can_be_saved(tmp_path: Path) -> None:

@@ -18,6 +18,10 @@ Question: <Serbia, in, ?>
 Answer: Europe, the first answer, with score 0.800 (the part of the model's attention that ended there).
 The graph does not state this fact; it is one of the test facts that were held out.
 
+Reasons, as patterns of relations, and how often each holds:
+  100% Serbia borders another entity that is in Europe: 2 entities (Kosovo and Hungary).
+       In the graph it leads to no other answer, so nothing else speaks for it or against it.
+
 In 2 steps, attention moved from Serbia to Europe along these paths:
    75% Kosovo borders Serbia (both ways), then Kosovo in Europe.
    25% Hungary borders Serbia, then Hungary in Europe.

@@ -163,7 +163,7 @@ def test_a_click_on_an_answer_does_not_ask_again(server: Server) -> None:
         ("svg", "image/svg+xml", b"<"),
         ("png", "image/png", b"\x89PNG"),
         ("json", "application/json", b"{"),
-        ("csv", "text/csv", b"head,"),
+        ("csv", "text/csv", b"pattern,"),
         ("html", "text/html", b"<!"),
         ("txt", "text/plain", b""),
         ("dot", "text/vnd.graphviz", b"digraph explanation {"),
@@ -175,7 +175,12 @@ def test_explanations_can_be_downloaded(server: Server, kind: str, media_type: s
     assert got.content.startswith(begins) and len(got.content) > 20
     assert got.headers["content-disposition"].startswith('attachment; filename="child7-father-')
     if kind == "csv":
-        assert next(csv.DictReader(io.StringIO(got.text))).keys() >= {"head", "relation", "tail", "share"}
+        assert next(csv.DictReader(io.StringIO(got.text))).keys() >= {
+            "sentence",
+            "share",
+            "support",
+            "confidence",
+        }
 
 
 def test_the_file_name_of_a_download_is_harmless(server: Server) -> None:

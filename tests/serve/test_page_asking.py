@@ -286,7 +286,7 @@ def test_explanations_are_saved(opened: Open, kind: str, tmp_path: Path) -> None
     if kind == "JSON":
         assert json.loads(content)["answer"]["answer"] == "f7"
     elif kind == "CSV":
-        assert {"head", "relation", "tail"} <= set(next(csv.DictReader(io.StringIO(content.decode()))))
+        assert {"sentence", "share", "support"} <= set(next(csv.DictReader(io.StringIO(content.decode()))))
     else:
         begins = {"SVG": b"<", "PNG": b"\x89PNG", "HTML": b"<!doctype"}
         assert content.startswith(begins[kind])

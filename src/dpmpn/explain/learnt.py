@@ -1,5 +1,6 @@
 """What a model has learnt about a relation: the patterns that brought attention to right answers, put together."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -63,6 +64,11 @@ class PatternCollection:
             found.questions += 1
             strongest = [*found.instances, pattern.instances[0]]
             found.instances = sorted(strongest, key=lambda each: -each.share)[:_KEPT_INSTANCES]
+
+    def add_all(self, flows: Iterable[AnswerFlow]) -> None:
+        """The same of several."""
+        for flow in flows:
+            self.add(flow)
 
     def relation(self, top: int, validation: np.ndarray | None) -> LearntRelation:
         """The strongest patterns with their records."""

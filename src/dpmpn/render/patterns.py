@@ -11,7 +11,7 @@ from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.patterns import Hop, HopPattern, Hops, Instance
 from dpmpn.explain.record import PatternRecord, Tally
 from dpmpn.render.names import DisplayNames
-from dpmpn.render.relation_words import article, noun_of, relation_words, several, type_words
+from dpmpn.render.relation_words import article, relation_words, several, type_words, verb_and_noun
 from dpmpn.wording import counted, listed, percent, plural, sentence
 
 _SHOWN_VARYING = 3  # entities that are named of those that vary
@@ -168,7 +168,7 @@ class Sentences:
         for at, (hop, entity) in enumerate(zip(pattern.hops, strongest[1:], strict=True), 1):
             if at in varying:
                 kind = self.kind(hop, varying[at])
-                places.append(_any(kind, seen, noun_of(self._words(hop).forward)))
+                places.append(_any(kind, seen, verb_and_noun(self._words(hop).forward)[1]))
                 seen.append(kind)
                 which.append(self._some(kind, varying[at]))
             else:
@@ -185,14 +185,14 @@ class Sentences:
         seen, places = [common_type(self._graph, columns[0])], [x]
         for hop, entities in zip(pattern.hops[:-1], columns[1:-1], strict=True):
             kind = self.kind(hop, entities)
-            places.append(_any(kind, seen, noun_of(self._words(hop).forward)))
+            places.append(_any(kind, seen, verb_and_noun(self._words(hop).forward)[1]))
             seen.append(kind)
         return sentence(f"{self._chain((Hop(asked),), [x, y])} if {self._chain(pattern.hops, [*places, y])}")
 
     def kind(self, hop: Hop, entities: Sequence[int]) -> str:
         """The word for entities that a hop leads to: their type, or what the relation makes of them, if anything."""
         kind = common_type(self._graph, entities)
-        return noun_of(self._words(hop).forward) or kind if kind == _ANY else kind
+        return verb_and_noun(self._words(hop).forward)[1] or kind if kind == _ANY else kind
 
     def _chain(self, hops: Hops, places: list[_Place]) -> str:
         """The facts of a chain in one sentence, in the order in which attention passed them.
@@ -207,8 +207,8 @@ class Sentences:
             words = self._words(hop)
             if words.forward is not None:
                 # "has a neighbour", not "has neighbour a country"
-                has = "has" if there.is_any and noun_of(words.forward) else words.forward
-                clause = f"{has} {there.first}"
+                verb = verb_and_noun(words.forward)[0] if there.is_any else ""
+                clause = f"{verb or words.forward} {there.first}"
                 if not said:
                     said = f"{here.begun} {clause}"
                 elif last == "end" or (last == "where" and here.is_any):
@@ -233,7 +233,7 @@ class Sentences:
         relation = int(self._graph.inverse[hop.relation]) if backwards else hop.relation
         name = self._graph.relation_names.name(relation)
         words = relation_words(self._shown(self._names.relation(name)))
-        if backwards or (hop.either_way and noun_of(words.backward)):
+        if backwards or (hop.either_way and verb_and_noun(words.backward)[1]):
             return _Words(words.backward, words.forward, words.without_place)
         return _Words(words.forward, words.backward, None)
 

@@ -32,6 +32,7 @@ _VERBS = (
     | _words("carries does goes marries publishes teaches studies supplies employs buys lives works")
 )
 _OBJECTS = _words("contains includes speaks uses")  # "uses currency": what it names is the other one's
+_WITH_NOUN = re.compile("(has|is in|is at|is on|contains|includes|speaks|uses) (.+)")
 _NO_VERB_IN_S = re.compile("(ss|us|is|ics)$")
 _LONG = 15  # letters of a word
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
@@ -47,9 +48,10 @@ class RelationWords:
     without_place: str | None = None  # "is sold", where the forward words are "is sold in"
 
 
-def noun_of(words: str | None) -> str:
-    """What the one behind these words is: of "has neighbour" it is a neighbour; empty where nobody knows."""
-    return words.removeprefix("has ") if words is not None and words.startswith("has ") else ""
+def verb_and_noun(words: str | None) -> tuple[str, str]:
+    """What is said of the one behind these words: of "has neighbour" it is a neighbour; empty where nobody knows."""
+    found = _WITH_NOUN.fullmatch(words or "")
+    return (found[1], found[2]) if found else ("", "")
 
 
 def relation_words(label: str) -> RelationWords:

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -15,6 +16,8 @@ from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
 from dpmpn.ask.results import QueryResult
+from dpmpn.explain.learnt import LearntRelation, PatternCollection
+from dpmpn.learnt import facts_to_ask, flows_to
 from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.render.formats import FORMATS, Format
 from dpmpn.serve import bodies, replies
@@ -43,6 +46,7 @@ _MEDIA_TYPES = {
 }
 _INDEX = "index.html"
 _SHARED = ("player.js", "player.css")  # with the page of one explanation
+_LEARNT_FROM, _LEARNT_AT_ONCE = 48, 8  # facts asked for: others wait while these few are asked together
 _FEW = 100  # answers that are written sooner than another thread is woken
 
 
@@ -94,6 +98,17 @@ class Explorer:
         ids = await self.naming.question(question)
         entity = None if answer is None else await self.naming.entity(answer)
         return (await self.ask([ids], traced=True))[0], entity
+
+    async def learnt(self, asked: int, top: int) -> LearntRelation:
+        """What the model has learnt about a relation; questions of others are answered in between."""
+        reasoner, engine = self.reasoner, self.engine
+        facts = await self.slow.do(facts_to_ask, reasoner, asked, _LEARNT_FROM)
+        collection = PatternCollection(reasoner.graph, asked)
+        for start in range(0, len(facts), _LEARNT_AT_ONCE):
+            batch = facts[start : start + _LEARNT_AT_ONCE]
+            flows = await engine.do(partial(flows_to, reasoner, batch))
+            await self.slow.do(collection.add_all, flows)
+        return await self.slow.do(collection.relation, top, reasoner.known.validation_of(asked))
 
     def close(self) -> None:
         """Finish what was begun, and end all threads."""
@@ -230,6 +245,13 @@ def _add_explanations(app: FastAPI, explorer: Explorer) -> None:
         """Draw why an answer was given, for the page."""
         result, answer = await explorer.asked(body, body.answer)
         return await slow.do(lambda: json_reply(replies.picture(result, answer, body.full)))
+
+    @app.post(f"{_API}/patterns", response_model=bodies.Learnt, responses=refusals("relation"))
+    async def patterns(body: bodies.PatternsBody) -> Response:
+        """Tell what the model has learnt about a relation: the patterns that lead it to right answers."""
+        asked = await explorer.naming.relation(body.relation, body.inverse)
+        found = await explorer.learnt(asked, body.top)
+        return await slow.do(lambda: json_reply(replies.learnt(found)))
 
     @app.post(f"{_API}/why-not", response_model=bodies.WhyNot, responses=refusals("question"))
     async def why_not(body: bodies.WhyNotBody) -> Response:

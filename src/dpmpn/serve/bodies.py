@@ -94,6 +94,14 @@ class PictureBody(ExplainBody):
     full: StrictBool = Field(False, description="with the picture of all that was attended to")
 
 
+class PatternsBody(_Given):
+    """A relation of which it is asked what the model has learnt about it."""
+
+    relation: Name = Field(examples=["in_subregion"])
+    inverse: StrictBool = Field(False, description="what it has learnt about <?, relation, tail>")
+    top: _count(LIMITS.top_of_many) = Field(10, description="how many patterns")  # type: ignore[valid-type]
+
+
 class WhyNotBody(AskedQuestion):
     """A question and an entity that is not its first answer."""
 
@@ -215,6 +223,13 @@ class Explained(BaseModel):
     """An explanation as data and in sentences."""
 
     explanation: dict[str, Any]
+    text: str
+
+
+class Learnt(BaseModel):
+    """What the model has learnt about a relation, as data (as `dpmpn patterns --json` writes it) and in sentences."""
+
+    learnt: dict[str, Any]
     text: str
 
 

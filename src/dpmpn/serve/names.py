@@ -152,6 +152,11 @@ class Naming:
         pair = ("entity", name)
         return _or_raised((await self._ids([pair]))[pair])
 
+    async def relation(self, name: str, inverse: bool) -> int:
+        """Id of a relation as it is asked."""
+        pair = ("relation", name)
+        return _or_raised(self._as_asked(_or_raised((await self._ids([pair]))[pair]), name, inverse))
+
     async def question(self, question: AskedQuestion) -> Ids:
         """A question as ids."""
         return _or_raised((await self.questions([question]))[0])
@@ -190,13 +195,16 @@ class Naming:
             return head
         if isinstance(relation, Problem):
             return relation
-        if not question.inverse:
-            return head, relation, False
-        inverse = int(self._graph.inverse[relation])
-        if inverse < 0:
-            message = f"relation '{question.relation}' has no inverse in this graph; ask it without inverse"
+        asked = self._as_asked(relation, question.relation, question.inverse)
+        return asked if isinstance(asked, Problem) else (head, asked, question.inverse)
+
+    def _as_asked(self, relation: int, name: str, inverse: bool) -> int | Problem:
+        """The relation, or its inverse where it is asked backwards."""
+        asked = int(self._graph.inverse[relation]) if inverse else relation
+        if asked < 0:
+            message = f"relation '{name}' has no inverse in this graph; ask it without inverse"
             return Problem("no_inverse", message)
-        return head, inverse, True
+        return asked
 
     def _problems(self, missing: Sequence[tuple[str, str]], searches: int) -> dict[tuple[str, str], Problem]:
         """What is wrong with names of which none was found."""

@@ -59,6 +59,7 @@ _SOMETIMES = {
     "lookup": ("invalid_request",),
     "entity": ("ambiguous_name", "unknown_entity"),
     "question": ("ambiguous_name", "no_inverse", "unknown_entity", "unknown_relation", "invalid_request"),
+    "relation": ("ambiguous_name", "no_inverse", "unknown_relation", "invalid_request"),
     "reached": ("not_reached",),
 }
 

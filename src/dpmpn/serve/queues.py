@@ -35,6 +35,7 @@ class EngineQueue:
     def __init__(self, reasoner: Reasoner, metrics: Metrics, most_waiting: int) -> None:
         self._reasoner, self._metrics, self._most_waiting = reasoner, metrics, most_waiting
         self._waiting: deque[_Waiting] = deque()
+        self._works: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._changed = threading.Condition()
         self._recent: OrderedDict[Ids, QueryResult] = OrderedDict()
         self._closed = False
@@ -59,6 +60,18 @@ class EngineQueue:
             for future in futures:
                 future.cancel()  # nobody waits for the rest: it need not be asked
             raise
+
+    async def do(self, work: Callable[[], _Result]) -> _Result:
+        """The result of some work with the engine, done between the questions; a problem where too much waits."""
+        future: Future[Any] = Future()
+        with self._changed:
+            if self._closed or len(self._works) >= self._most_waiting:
+                self._metrics.refused.labels("questions").inc()
+                raise overloaded("too much work is waiting")
+            self._works.append((work, future))
+            self._changed.notify()
+        result: _Result = await asyncio.wrap_future(future)
+        return result
 
     def close(self) -> None:
         """Answer what waits, and end the thread and the engine's helpers."""
@@ -87,15 +100,33 @@ class EngineQueue:
         return futures
 
     def _work(self) -> None:
-        while batch := self._taken():
-            self._answer(batch)
-            self._last, self._ended = len(batch), time.monotonic()
+        while True:
+            batch = self._taken()
+            if batch:
+                self._answer(batch)
+                self._last, self._ended = len(batch), time.monotonic()
+            if self._works:
+                self._do_one()
+            elif not batch:
+                return
+
+    def _do_one(self) -> None:
+        """Some other work with the engine: one piece, so that questions need not wait for all."""
+        work, future = self._works.popleft()
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
 
     def _taken(self) -> list[_Waiting]:
-        """The next questions to ask together; none when it is time to end."""
+        """The next questions to ask together; none when there is other work, or it is time to end."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closed)
-            if time.monotonic() - self._ended < _GATHER:  # those just answered are about to ask again
+            self._changed.wait_for(lambda: self._waiting or self._works or self._closed)
+            if (
+                self._waiting and time.monotonic() - self._ended < _GATHER
+            ):  # those just answered are about to ask again
                 self._changed.wait_for(lambda: len(self._waiting) >= self._last or self._closed, _GATHER)
             batch = [self._waiting.popleft() for _ in range(min(_TOGETHER, len(self._waiting)))]
             self._count_waiting()

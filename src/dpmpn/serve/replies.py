@@ -12,6 +12,7 @@ from dpmpn.serve.problems import Problem
 from dpmpn.wording import six_digits
 
 if TYPE_CHECKING:
+    from dpmpn.explain.learnt import LearntRelation
     from dpmpn.render.formats import Explanation
 
 
@@ -41,6 +42,13 @@ def explanation(result: QueryResult, answer: int | None) -> dict[str, Any]:
     """Why a question has an answer, the first one if none is named."""
     explained = _explained(result, answer)
     return {"explanation": explained.to_dict(), "text": explained.text()}
+
+
+def learnt(relation: "LearntRelation") -> dict[str, Any]:
+    """What the model has learnt about a relation."""
+    from dpmpn.render.learnt import LearntPatterns, relation_record
+
+    return {"learnt": relation_record(relation), "text": LearntPatterns([relation]).text()}
 
 
 def why_not(result: QueryResult, candidate: int) -> dict[str, Any]:

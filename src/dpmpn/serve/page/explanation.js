@@ -3,6 +3,7 @@ import { download, post } from "./api.js";
 import { entityParts, lookUp } from "./entity.js";
 import { makePlayer } from "./player.js";
 import { sentenceOf, showProblem } from "./notices.js";
+import { learntAbout } from "./patterns.js";
 import { announce, button, byId, clean, made, named } from "./words.js";
 import { makeZoom } from "./zoom.js";
 
@@ -51,6 +52,7 @@ function draw(view, picture, before, hears) {
   const card = made("section", { id: "card", "aria-label": "An entity of the picture", hidden: true });
   content.querySelector("#paths").before(card);
   room.replaceChildren(made("div", { class: "titled" }, title, files(picture.files, view, answer.name)), told, content);
+  room.append(learntAbout(view, view.relation));
   if (description) told.before(made("p", { class: "small" }, named(answer.label), ": ", named(description)));
   shown.picture = picture;
   shown.player = makePlayer(content, data, {
