@@ -14,7 +14,7 @@ def main() -> None:
             reasoner = dpmpn.Reasoner(**settings, threads=1, validation_queries=8).fit(
                 dataset, f"{folder}/run"
             )
-            reasoner.explain("Serbia", "in_subregion").paths  # noqa: B018  # found when they are asked for
+            reasoner.explain("Serbia", "in_subregion").text()
 
 
 if __name__ == "__main__":
