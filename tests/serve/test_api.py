@@ -278,3 +278,25 @@ def test_metrics_count_requests_by_route_and_status(server: Server) -> None:
     assert 'dpmpn_requests_total{route="other",status="404"}' in text
     assert "made" not in text
     assert "dpmpn_request_seconds_bucket" in text and "dpmpn_batch_questions_bucket" in text
+
+
+def test_what_the_model_has_learnt_about_a_relation(server: Server) -> None:
+    reply = server.client.post("/api/v1/patterns", json={"relation": "father", "top": 2})
+    assert reply.status_code == 200
+    learnt = reply.json()["learnt"]
+    assert (learnt["relation"], learnt["inverse"]) == ("father", False)
+    assert 0 < len(learnt["patterns"]) <= 2 and learnt["reached"] <= learnt["questions"]
+    assert learnt["patterns"][0]["sentence"] in reply.json()["text"]
+    back = server.client.post("/api/v1/patterns", json={"relation": "father", "inverse": True})
+    assert back.json()["learnt"]["inverse"]
+    wrong = server.client.post("/api/v1/patterns", json={"relation": "fathr"})
+    assert wrong.status_code == 404 and wrong.json()["error"]["code"] == "unknown_relation"
+
+
+def test_an_explanation_begins_with_its_patterns(server: Server) -> None:
+    reply = server.client.post("/api/v1/explain", json=QUESTION).json()
+    patterns = reply["explanation"]["patterns"]
+    assert patterns[0]["sentence"] in reply["text"]
+    assert all(
+        {"relations", "share", "instances", "support", "confidence"} <= each.keys() for each in patterns
+    )

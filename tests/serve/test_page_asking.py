@@ -298,3 +298,20 @@ def test_the_model_card_is_told(opened: Open) -> None:
     page.click("#model summary")
     page.sees("#model-card", "n steps in agnn")
     page.sees("#model-card", "facts to test with")
+
+
+def test_a_pattern_is_shown_alone_in_the_picture(opened: Open) -> None:
+    page = opened(f"{QUESTION}&answer=f7")
+    page.explained("Father 7")
+    first = page.locator("#patterns button").first
+    first.click()
+    assert first.get_attribute("aria-pressed") == "true"
+    page.sees("figure[data-view=pruned] .stage.path .edge.on")
+
+
+def test_what_the_model_has_learnt_is_told_when_it_is_opened(opened: Open) -> None:
+    page = opened(f"{QUESTION}&answer=f7")
+    page.explained("Father 7")
+    page.click(".learnt summary")
+    page.sees(".learnt ol li")
+    assert " if X " in page.locator(".learnt ol li").first.inner_text()

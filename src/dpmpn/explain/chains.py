@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from dpmpn.kernels import Ints, kernel
+from dpmpn.kernels import Ints, inline_kernel, kernel
 
+_AT_MOST = 3  # budgets that are spent if the last head takes so many
 _BY_SETS = 3  # hops at the end of a chain that are followed for sets of entities at once
 
 
@@ -28,6 +29,14 @@ def _run(node: int, relation: int, offsets: Ints, relations: Ints) -> tuple[int,
     return first, low
 
 
+@inline_kernel
+def _is_fact(head: int, relation: int, tail: int, fact: tuple[int, int, int, int]) -> bool:
+    """Whether an edge is a fact (head, relation, tail and the inverse relation), read either way."""
+    return (head == fact[0] and relation == fact[1] and tail == fact[2]) or (
+        head == fact[2] and relation == fact[3] and tail == fact[0]
+    )
+
+
 @kernel
 def count_chains(
     heads: Ints, hops: Ints, asked: int, inverse: Ints, offsets: Ints, relations: Ints, tails: Ints,
@@ -38,7 +47,8 @@ def count_chains(
     A chain goes along one edge of each hop, a pair of relations of which it takes either (-1 is none), and passes no
     entity twice. So it never takes the edge that it leads to, nor its reverse, unless it has a single hop.
     `wanted_offsets` are those of each head's row of `wanted`. The fact <hidden_head, asked, hidden_tail> is neither
-    used nor counted; -1 hides none. Heads that would begin after `budget` edges were looked at have no row.
+    used nor counted; -1 hides none. Heads that would begin after `budget` edges were looked at have no row,
+    nor has one that would take a multiple of that by itself.
 
     All but the last three hops are followed path by path, those for all entities at once: an entity is on some path
     without another if it has two predecessors, or one that is not that other, so two are kept of each.
@@ -47,28 +57,32 @@ def count_chains(
     n_before = max(n_hops - _BY_SETS, 0)
     rows = np.zeros((len(heads), 3), np.int64)
     on_path = np.zeros(n_nodes, np.bool_)  # the head, and what was gone through path by path
-    found_by = np.full(n_nodes, -1, np.int64)  # the last head from which a node was found as an answer
-    stated_by, wanted_by = np.full(n_nodes, -1, np.int64), np.full(n_nodes, -1, np.int64)
-    met_at, place = np.full(n_nodes, -1, np.int64), np.empty(n_nodes, np.int64)
+    # The last head, counted from 1, for which a node is stated, wanted or found.
+    stated_by, wanted_by = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
+    found_by = np.zeros(n_nodes, np.int64)
+    # In which set of entities a node was met last, and where it stands there.
+    met_at, place = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
     now, later = np.empty((n_nodes, 3), np.int64), np.empty((n_nodes, 3), np.int64)  # node, two predecessors
     path = np.empty(n_before + 1, np.int64)
     edge, stop = np.zeros(n_before + 1, np.int64), np.zeros(n_before + 1, np.int64)
     side = np.zeros(n_before + 1, np.int64)
     looks, met = 0, 0
-    hidden_back = inverse[asked]
+    hidden = (hidden_head, asked, hidden_tail, inverse[asked])
     for row in range(len(heads)):
         if looks > budget:
             return rows[:row]
         head = heads[row]
         first, last = _run(head, asked, offsets, relations)
         for e in range(first, last):
-            stated_by[tails[e]] = row
+            stated_by[tails[e]] = row + 1
         for i in range(wanted_offsets[row], wanted_offsets[row + 1]):
-            wanted_by[wanted[i]] = row
+            wanted_by[wanted[i]] = row + 1
         path[0], depth = head, 0
         on_path[head] = True
         side[0], edge[0], stop[0] = 0, 0, 0
         while depth >= 0:
+            if looks > _AT_MOST * budget:
+                return rows[:row]
             if depth < n_before:  # go on to the next edge of the beginning, or one back
                 node, chosen = path[depth], -1
                 while chosen < 0:
@@ -83,11 +97,9 @@ def count_chains(
                     e = edge[depth]
                     edge[depth] += 1
                     looks += 1
-                    is_hidden = (
-                        node == hidden_head and tails[e] == hidden_tail and relations[e] == asked
-                    ) or (node == hidden_tail and tails[e] == hidden_head and relations[e] == hidden_back)
-                    if not on_path[tails[e]] and not is_hidden:
-                        chosen = e
+                    if on_path[tails[e]] or _is_fact(node, relations[e], tails[e], hidden):
+                        continue
+                    chosen = e
                 if chosen < 0:
                     on_path[node] = False
                     depth -= 1
@@ -115,19 +127,15 @@ def count_chains(
                             tail = tails[e]
                             if on_path[tail] or tail == node or (tail == before and other < 0):
                                 continue
-                            if (node == hidden_head and tail == hidden_tail and relation == asked) or (
-                                node == hidden_tail and tail == hidden_head and relation == hidden_back
-                            ):
+                            if _is_fact(node, relation, tail, hidden):
                                 continue
                             if hop == n_hops - 1:
-                                if found_by[tail] != row and not (
-                                    head == hidden_head and tail == hidden_tail
-                                ):
-                                    found_by[tail] = row
+                                if found_by[tail] != row + 1 and not _is_fact(head, asked, tail, hidden):
+                                    found_by[tail] = row + 1
                                     rows[row, 0] += 1
-                                    if stated_by[tail] == row:
+                                    if stated_by[tail] == row + 1:
                                         rows[row, 1] += 1
-                                    elif wanted_by[tail] == row:
+                                    elif wanted_by[tail] == row + 1:
                                         rows[row, 2] += 1
                                 continue
                             if met_at[tail] != met:

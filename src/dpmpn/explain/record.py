@@ -104,10 +104,10 @@ def _tally(answers: np.ndarray, right: np.ndarray, is_answered: np.ndarray, of_h
     applies, answered = answers > 0, int(answers[is_answered].sum())
     answers, right = answers[applies], right[applies]
     n_heads, total, support = len(answers), int(answers.sum()), int(right.sum())
-    if not total:
-        return Tally(n_heads, 0, 0, None)
-    share, pca = support / total, support / answered if answered else None
     drawn = len(applies)
+    if not total:
+        return Tally(n_heads, 0, 0, None) if drawn == of_heads else Tally(n_heads, 0, 0, None, None, 0.0, 1.0)
+    share, pca = support / total, support / answered if answered else None
     if drawn == of_heads:
         return Tally(n_heads, total, support, share, pca)
     rest = right - share * answers

@@ -286,6 +286,8 @@ def record_text(record: PatternRecord | None) -> str:
 
 
 def _tally_text(tally: Tally) -> str:
+    if tally.confidence is None and not tally.is_exact:
+        return "It leads along too many paths to be counted."
     if tally.confidence is None:
         return "In the graph it leads to no other answer, so nothing else speaks for it or against it."
     alone = ""
