@@ -191,7 +191,7 @@ def main() -> None:
                 "relations": rows,
             }
             text = json.dumps(report, indent=2, ensure_ascii=False) + "\n"
-            write_whole(options.json, lambda file, text=text: file.write_text(text, "utf-8"))
+            write_whole(options.json, lambda file, text=text: file.write(text.encode()))
     print(json.dumps(total(rows), indent=2))
 
 

@@ -131,6 +131,7 @@ def test_patterns_of_a_trained_model_carry_most_of_the_answer() -> None:
         ("also_speaks", "also speaks", None),
         ("lives_in", "lives in", None),
         ("week_starts_on", "week starts on", None),
+        ("takes_battery", "takes battery", "is battery of"),
         ("uses_currency", "uses currency", "is currency of"),
         ("located_in_country", "is located in country", None),
         ("father", "has father", "is father of"),

@@ -124,11 +124,6 @@ class _Place:
     is_any: bool = False
 
     @property
-    def begun(self) -> str:
-        """The same at the beginning of a sentence."""
-        return self.first[0].upper() + self.first[1:] if self.is_any else self.first
-
-    @property
     def which(self) -> str:
         """What begins a clause about it."""
         return " that" if self.is_any else ", which"
@@ -173,8 +168,11 @@ class Sentences:
                 which.append(self._some(kind, varying[at]))
             else:
                 places.append(self._named(entity))
+        said = self._chain(pattern.hops, places)
+        if places[1].is_any and said.startswith(places[1].first):
+            said = said[0].upper() + said[1:]
         itself = "; this is the fact that was asked for" if pattern.hops == (Hop(asked),) else ""
-        return sentence(self._chain(pattern.hops, places) + (f": {listed(which)}" if which else itself))
+        return sentence(said + (f": {listed(which)}" if which else itself))
 
     def rule(self, asked: int, pattern: HopPattern) -> str:
         """What a pattern says of any two entities X and Y, as a reason for a relation."""
@@ -210,7 +208,7 @@ class Sentences:
                 verb = verb_and_noun(words.forward)[0] if there.is_any else ""
                 clause = f"{verb or words.forward} {there.first}"
                 if not said:
-                    said = f"{here.begun} {clause}"
+                    said = f"{here.first} {clause}"
                 elif last == "end" or (last == "where" and here.is_any):
                     said += f"{here.which} {clause}"
                 else:
@@ -218,7 +216,7 @@ class Sentences:
                 last = "end"
                 continue
             if not said:
-                said, last = f"{there.begun} {words.reverse} {here.first}", "first"
+                said, last = f"{there.first} {words.reverse} {here.first}", "first"
             elif last == "end" and words.reverse_without_place is not None:
                 said += f"{'' if here.is_any else ','} where {there.first} {words.reverse_without_place}"
                 last = "where"

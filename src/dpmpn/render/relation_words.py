@@ -31,8 +31,11 @@ _VERBS = (
     | {verb + "s" for verb in _BARE_VERBS}
     | _words("carries does goes marries publishes teaches studies supplies employs buys lives works")
 )
-_OBJECTS = _words("contains includes speaks uses")  # "uses currency": what it names is the other one's
-_WITH_NOUN = re.compile("(has|is in|is at|is on|contains|includes|speaks|uses) (.+)")
+# "uses currency": what such a verb names is the other one's.
+_OBJECTS = _words(
+    "contains has holds includes makes needs owns plays produces requires sells speaks takes uses wears"
+)
+_WITH_NOUN = re.compile(f"({'|'.join(_OBJECTS)}|is in|is at|is on) (.+)")
 _NO_VERB_IN_S = re.compile("(ss|us|is|ics)$")
 _LONG = 15  # letters of a word
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
@@ -60,8 +63,6 @@ def relation_words(label: str) -> RelationWords:
     first, last, rest = words[0].lower(), words[-1].lower(), " ".join(words[1:])
     said, ends_in_preposition = " ".join(words), len(words) > 1 and last in _PREPOSITIONS
     if rest and not ends_in_preposition:
-        if first in ("has", "have"):
-            return RelationWords(f"has {rest}", f"is {rest} of")
         if first in _PLACES:
             return RelationWords(f"is {said}", f"is {rest} of")
         if first in _OBJECTS:
