@@ -69,7 +69,7 @@ def test_no_command_takes_a_number_beyond_all_bounds(
 def test_every_command_that_takes_numbers_was_found() -> None:
     found = {" ".join(path): len(options) for path, options in WITH_NUMBERS.items()}
     assert set(found) == {
-        *("train", "evaluate", "predict", "explain", "complete", "serve", "explain-eval"),
+        *("train", "evaluate", "predict", "explain", "patterns", "complete", "serve", "explain-eval"),
         *("bench", "compare", "reproduce", "import", "inductive", "ask", "pretrain", "calibrate", "start"),
     }
     assert found["train"] > len(NUMERIC)
@@ -88,6 +88,7 @@ OF_MACHINE = ["--memory-budget-mb", MOST, "--seed", 2**63 - 1]
         ("explain", ["child0", "mother", *OF_MACHINE]),
         ("evaluate", ["--limit", MOST, *OF_MACHINE]),
         ("complete", ["--top", MOST, "--max-questions", MOST, *OF_MACHINE]),
+        ("patterns", ["--sample", MOST, "--top", MOST, *OF_MACHINE]),
         ("explain-eval", ["--sample", MOST, "--kept-paths", MOST, "--seed", 2**63 - 1]),
     ],
 )

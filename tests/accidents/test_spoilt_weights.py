@@ -34,6 +34,7 @@ COMMANDS = {
     "explain why not": ["explain", "RUN", *QUESTION, "--why-not", "mother3"],
     "evaluate": ["evaluate", "RUN"],
     "explain-eval": ["explain-eval", "RUN"],
+    "patterns": ["patterns", "RUN"],
     "complete": ["complete", "RUN"],
 }
 

@@ -8,7 +8,7 @@ from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.evaluate.metrics import wilson
 from dpmpn.explain.patterns import Hops, as_rows
 
-COUNTED_EDGES = 2_000_000
+COUNTED_EDGES = 1_000_000
 """How many edges are looked at for a record, which takes some milliseconds; beyond, heads are drawn at random."""
 
 _ANSWERS, _STATED, _WANTED = range(3)  # columns of what is counted
