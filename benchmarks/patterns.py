@@ -27,7 +27,7 @@ from dpmpn.learnt import facts_to_ask, learnt_relations, relations_asked
 from dpmpn.render.patterns import relations_of
 
 LONGEST = 3  # facts of a rule's body
-WALKS = 200  # from each drawn fact
+RULES_FROM, WALKS = 200, 100  # facts from which rules are walked, and walks from each
 UNSEEN = 5  # answers that a rule is taken to have wrong beyond those that were counted
 LEAST_SUPPORT = 2
 ALL = 100_000  # patterns of a relation
@@ -96,7 +96,7 @@ def best(rules: dict[Hops, PatternRecord | None], top: int) -> list[Hops]:
 def compared(
     graph: KnowledgeGraph, learnt: LearntRelation, counted: dict[Hops, PatternRecord | None], top: int
 ) -> dict[str, Any]:
-    """How many of the best of each list the other one has, and how many answers it takes to say so."""
+    """How many of the best of each list the other one has."""
     ours = {each.pattern.hops: each.record for each in learnt.patterns if len(each.pattern.hops) <= LONGEST}
     strongest = [hops for hops, record in ours.items() if quality(record) > 0][:top]
     theirs, ours_best = best(counted, top), best(ours, top)
@@ -154,7 +154,9 @@ def main() -> None:
     parser.add_argument("--on", help="facts to ask about, for the model any-graph")
     parser.add_argument("--relation", nargs="*", help="only these")
     parser.add_argument("--relations", type=int, help="at most so many, those with the most facts")
-    parser.add_argument("--sample", type=int, default=50, help="facts of each relation, for both ways")
+    parser.add_argument(
+        "--sample", type=int, default=50, help="facts of each relation that the model is asked for"
+    )
     parser.add_argument("--top", type=int, default=50)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path)
@@ -170,7 +172,7 @@ def main() -> None:
     for id in asked[: options.relations]:
         name = graph.relation_names.name(id)
         (learnt,) = learnt_relations(reasoner, [name], options.sample, ALL)
-        facts = facts_to_ask(reasoner, id, options.sample)
+        facts = facts_to_ask(reasoner, id, RULES_FROM)
         rules = walked_rules(graph, facts, np.random.default_rng(id))
         counted = {hops: pattern_record(graph, id, hops) for hops in sorted(rules)}
         row = compared(graph, learnt, counted, options.top)
