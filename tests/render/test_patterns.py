@@ -1,5 +1,7 @@
 """Sentences of patterns read as a person would say them, with types where there are any, and records in words."""
 
+import re
+
 import pytest
 from small_reasoning import explained, reasoner
 
@@ -71,6 +73,33 @@ def test_without_types_there_is_a_plain_word() -> None:
         "P0 is sold in another entity where another entity is sold that requires CCC: 2 entities (China and EU) "
         "and 4 entities (P1, P2, P3 and 1 more)."
     )
+
+
+def test_facts_say_what_an_entity_is_where_labels_do_not() -> None:
+    typed = [(name, "is_a", "region") for name in ("China", "EU")]
+    explanation = explained("CCC", facts=FACTS + typed, moves=list(REGIONS), head="P0", relation="requires")
+    (pattern,) = explanation.patterns
+    assert pattern.sentence.startswith(
+        "P0 is sold in a region where another entity is sold that requires CCC"
+    )
+
+
+def _spelled_out(name: str) -> str:
+    return re.sub(r"^P(?=\d)", "product-", name)
+
+
+def test_names_with_numbers_say_it_too() -> None:
+    facts = [(_spelled_out(head), relation, tail) for head, relation, tail in FACTS]
+    moves = [
+        [
+            (_spelled_out(source), relation, _spelled_out(target), flow)
+            for source, relation, target, flow in step
+        ]
+        for step in REGIONS
+    ]
+    explanation = explained("CCC", facts=facts, moves=moves, head="product-0", relation="requires")
+    assert "another product is sold that requires CCC" in explanation.patterns[0].sentence
+    assert explanation.patterns[0].varies[1].what == "products"
 
 
 def test_what_does_not_vary_has_its_name() -> None:

@@ -230,8 +230,9 @@ class QueryResult:
         (prediction,) = self._predictions(np.array([row]), rank)
         prior = None if explained.prior is None else float(explained.prior[0])
         flow = AnswerFlow.to(self.flow, int(explained.entities[0]))
-        fits, validation = bool(fits[row]), self.known.validation_of(int(self.reached.relations[0]))
-        return Explanation(self.question, prediction, self.horizon, self.graph, flow, prior, fits, validation)
+        validation = self.known.validation_of(int(self.reached.relations[0]))
+        found = self.graph, flow, prior, bool(fits[row]), validation
+        return Explanation(self.question, prediction, self.horizon, *found)
 
     def why_not(self, candidate: int) -> "WhyNot":
         """Where a candidate lost its attention."""

@@ -1,9 +1,12 @@
 """Patterns by names, each with the sentence that says it and its record in words."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
+
+import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import TYPES_APART
@@ -11,11 +14,20 @@ from dpmpn.explain.explanation import ExplanationData
 from dpmpn.explain.patterns import Hop, HopPattern, Hops, Instance
 from dpmpn.explain.record import PatternRecord, Tally
 from dpmpn.render.names import DisplayNames
-from dpmpn.render.relation_words import article, relation_words, several, type_words, verb_and_noun
+from dpmpn.render.relation_words import (
+    article,
+    readable_words,
+    relation_words,
+    several,
+    type_words,
+    verb_and_noun,
+)
 from dpmpn.wording import counted, listed, percent, plural, sentence
 
 _SHOWN_VARYING = 3  # entities that are named of those that vary
 _ANY = "entity"  # the word for what has no type
+_SAYS_TYPE = frozenset({"type", "has type", "is a", "isa", "instance of"})  # relations
+_NUMBERED = re.compile(r"([A-Za-z]{3,})[\s_-]*\d+")
 Shown = Callable[[str], str]
 
 
@@ -105,14 +117,35 @@ def relations_of(graph: KnowledgeGraph, hops: Hops) -> tuple[PatternRelation, ..
     return tuple(found)
 
 
-def common_type(graph: KnowledgeGraph, entities: Sequence[int]) -> str:
-    """The word for some entities: the first type that all of them have."""
-    types = graph.entities.types
-    if types is None:
-        return _ANY
-    lists = [(types[entity] or "").split(TYPES_APART) for entity in entities]
-    common = [type for type in lists[0] if type and all(type in others for others in lists[1:])]
-    return type_words(common[0]) if common else _ANY
+class _Kinds:
+    """What entities are called for what they are: by their types, or else by their names."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph, self._types = graph, graph.entities.types
+        names = enumerate(graph.relation_names.packed[: graph.n_forward])
+        said = ((id, " ".join(readable_words(name)).lower()) for id, name in names)
+        self._relations = [id for id, words in said if words in _SAYS_TYPE]  # whose facts say types
+
+    def of(self, entities: Sequence[int]) -> str:
+        """The first type that all of some entities have, or what all are named by, as product-12 is."""
+        types = [self._types_of(entity) for entity in entities]
+        common = [type for type in types[0] if all(type in others for others in types[1:])]
+        if common:
+            return type_words(common[0])
+        found = [_NUMBERED.fullmatch(self._graph.entities.label(entity)) for entity in entities]
+        words = {match[1].lower() if match else _ANY for match in found}
+        return words.pop() if len(words) == 1 else _ANY
+
+    def _types_of(self, entity: int) -> list[str]:
+        if self._types is not None:
+            return [type for type in (self._types[entity] or "").split(TYPES_APART) if type]
+        graph, found = self._graph, []
+        for relation in self._relations:
+            edges = graph.edge_positions(
+                np.array([entity, entity]), np.array([relation, relation + 1]), np.array([-1, -1])
+            )
+            found += [graph.entities.label(tail) for tail in graph.tails[slice(*edges)].tolist()]
+        return found
 
 
 @dataclass(frozen=True)
@@ -134,6 +167,7 @@ class Sentences:
 
     def __init__(self, graph: KnowledgeGraph, names: DisplayNames, shown: Shown = str) -> None:
         self._graph, self._names, self._shown = graph, names, shown
+        self._kinds = _Kinds(graph)
 
     @classmethod
     def of(
@@ -159,7 +193,7 @@ class Sentences:
         strongest, varying = pattern.instances[0].entities, dict(pattern.varying())
         if not pattern.hops:
             return sentence(f"The attention never left {self._entity(strongest[0])}")
-        seen, places, which = [common_type(self._graph, strongest[:1])], [self._named(strongest[0])], []
+        seen, places, which = [self._kinds.of(strongest[:1])], [self._named(strongest[0])], []
         for at, (hop, entity) in enumerate(zip(pattern.hops, strongest[1:], strict=True), 1):
             if at in varying:
                 kind = self.kind(hop, varying[at])
@@ -180,7 +214,7 @@ class Sentences:
             return sentence("The attention never left X")
         columns = list(zip(*(instance.entities for instance in pattern.instances), strict=True))
         x, y = _Place("X", "X"), _Place("Y", "Y")
-        seen, places = [common_type(self._graph, columns[0])], [x]
+        seen, places = [self._kinds.of(columns[0])], [x]
         for hop, entities in zip(pattern.hops[:-1], columns[1:-1], strict=True):
             kind = self.kind(hop, entities)
             places.append(_any(kind, seen, verb_and_noun(self._words(hop).forward)[1]))
@@ -189,7 +223,7 @@ class Sentences:
 
     def kind(self, hop: Hop, entities: Sequence[int]) -> str:
         """The word for entities that a hop leads to: their type, or what the relation makes of them, if anything."""
-        kind = common_type(self._graph, entities)
+        kind = self._kinds.of(entities)
         return verb_and_noun(self._words(hop).forward)[1] or kind if kind == _ANY else kind
 
     def _chain(self, hops: Hops, places: list[_Place]) -> str:

@@ -37,6 +37,7 @@ _OBJECTS = _words(
 )
 _WITH_NOUN = re.compile(f"({'|'.join(_OBJECTS)}|is in|is at|is on) (.+)")
 _NO_VERB_IN_S = re.compile("(ss|us|is|ics)$")
+_IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women", "series": "series"}
 _LONG = 15  # letters of a word
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 _TOKEN = re.compile(r"[\s_]+")
@@ -106,8 +107,8 @@ def type_words(type: str) -> str:
 
 def several(noun: str) -> str:
     """A noun for several: countries, boxes, people."""
-    if noun == "person":
-        return "people"
+    if noun in _IRREGULAR:
+        return _IRREGULAR[noun]
     if re.search("[^aeiou]y$", noun):
         return noun[:-1] + "ies"
     return noun + ("es" if re.search("(s|x|z|ch|sh)$", noun) else "s")
