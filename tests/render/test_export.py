@@ -113,7 +113,10 @@ def test_graphviz_text_takes_names_literally() -> None:
 def test_tables_hold_the_explanation() -> None:
     explanation = explained()
     tables = as_tables(explanation)
-    assert set(tables) == {"paths", "key_facts", "nodes", "edges"}
+    assert list(tables) == ["patterns", "paths", "key_facts", "nodes", "edges"]
+    (pattern,) = tables["patterns"].to_dicts()
+    assert (pattern["pattern"], pattern["relations"], pattern["n_instances"]) == (1, "borders, in", 2)
+    assert (pattern["share"], pattern["support"], pattern["confidence"]) == (1, 0, None)
     first = tables["paths"].filter(pl.col("path") == 1)
     assert first.select("step", "head", "relation", "tail", "inverse").rows() == [
         (1, "Kosovo", "borders", "Serbia", True),
