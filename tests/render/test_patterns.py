@@ -84,6 +84,21 @@ def test_facts_say_what_an_entity_is_where_labels_do_not() -> None:
     )
 
 
+def test_types_may_hold_anything() -> None:
+    odd = dict.fromkeys(("China", "EU"), "a\x1b[31m\u202eregion")
+    explanation = explained(
+        "CCC",
+        facts=FACTS,
+        moves=list(REGIONS),
+        head="P0",
+        relation="requires",
+        labels={name: name for name in odd},
+        types=odd,
+    )
+    sentence = explanation.patterns[0].sentence
+    assert "\x1b" not in sentence and "\u202e" not in sentence and "region" in sentence
+
+
 def _spelled_out(name: str) -> str:
     return re.sub(r"^P(?=\d)", "product-", name)
 

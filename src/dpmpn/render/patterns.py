@@ -22,7 +22,7 @@ from dpmpn.render.relation_words import (
     type_words,
     verb_and_noun,
 )
-from dpmpn.wording import counted, listed, percent, plural, sentence
+from dpmpn.wording import counted, listed, one_line, percent, plural, sentence
 
 _SHOWN_VARYING = 3  # entities that are named of those that vary
 _ANY = "entity"  # the word for what has no type
@@ -141,9 +141,8 @@ class _Kinds:
             return [type for type in (self._types[entity] or "").split(TYPES_APART) if type]
         graph, found = self._graph, []
         for relation in self._relations:
-            edges = graph.edge_positions(
-                np.array([entity, entity]), np.array([relation, relation + 1]), np.array([-1, -1])
-            )
+            around = np.array([relation, relation + 1])
+            edges = graph.edge_positions(np.full(2, entity), around, np.full(2, -1))
             found += [graph.entities.label(tail) for tail in graph.tails[slice(*edges)].tolist()]
         return found
 
@@ -223,7 +222,7 @@ class Sentences:
 
     def kind(self, hop: Hop, entities: Sequence[int]) -> str:
         """The word for entities that a hop leads to: their type, or what the relation makes of them, if anything."""
-        kind = self._kinds.of(entities)
+        kind = self._shown(one_line(self._kinds.of(entities)))
         return verb_and_noun(self._words(hop).forward)[1] or kind if kind == _ANY else kind
 
     def _chain(self, hops: Hops, places: list[_Place]) -> str:
@@ -231,10 +230,8 @@ class Sentences:
 
         A place that was said last goes on with "that" or "which", one that a clause began with, with "and".
         """
-        said, last = (
-            "",
-            "end",
-        )  # where the place that is reached was said: at the end, first, or "where" it is
+        # Where the place that is reached was said: at the end, first, "where" it is, or within a clause.
+        said, last = "", "end"
         for hop, (here, there) in zip(hops, pairwise(places), strict=True):
             words = self._words(hop)
             if words.forward is not None:
