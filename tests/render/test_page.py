@@ -391,3 +391,11 @@ def test_why_not_is_said_where_it_is_given() -> None:
         "&lt;Europe&gt; (0.500) is the first answer." in html and "Why not <bdi>&lt;Asia&gt;</bdi>?" in html
     )
     assert "Why not" not in draw_page(explained())
+
+
+def test_patterns_come_before_the_paths_and_those_in_the_picture_can_be_shown_there() -> None:
+    html = draw_page(small_reasoning.explained())
+    assert html.index("Serbia borders another entity that is in Europe") < html.index("The strongest paths")
+    shown = re.search(r'<section class="paths patterns".*?</section>', html, re.DOTALL)
+    assert shown is not None and 'data-path="2"' in shown[0]  # after the two paths
+    assert "nothing else speaks for it" in shown[0]

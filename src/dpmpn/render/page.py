@@ -22,12 +22,12 @@ from dpmpn.render.names import displayed, plain
 from dpmpn.render.panel import Panel, draw_subgraph
 from dpmpn.render.patterns import named_patterns, record_text
 from dpmpn.render.shapes import ANSWER, HEAD, LITTLE, OUTLINE, Layout, node_colour
-from dpmpn.render.text import SHOWN_PATTERNS, fact_text, full_caption, overview, pruned_caption, step_texts
+from dpmpn.render.text import fact_text, full_caption, overview, pruned_caption, step_texts
 from dpmpn.render.why_not_text import why_not_text
 from dpmpn.wording import counted, percent, score_shown, small_percent
 
 _HOW_TO_PLAY = "Press Play, or move the slider, to follow it step by step."
-_SHOWN_PATHS = 8
+_SHOWN_PATTERNS, _SHOWN_PATHS = 3, 8
 _ADDRESS = re.compile(r"https?://[^\s\x00-\x1f\x7f\\]{1,2000}", re.IGNORECASE)  # nothing else becomes a link
 _HEIGHT = 0.62  # of a picture, for its width
 _ROOM = 1500.0  # for each node of the full subgraph
@@ -114,9 +114,9 @@ def _fragment(
         answer=explanation.answer,
         kept_share=explanation.kept_share,
         patterns=[
-            (number, pattern, record_text(pattern.record))
+            (number if of_patterns[number - len(groups)] else None, pattern, record_text(pattern.record))
             for number, pattern in enumerate(patterns, len(groups))
-            if of_patterns[number - len(groups)]
+            if pattern.relations
         ],
         paths=[(group.share, _group_facts(pruned, group)) for group in groups if explanation.key_facts],
         stated=[
@@ -266,7 +266,7 @@ def _templates() -> Environment:
         "LITTLE": LITTLE,
         "OUTLINE": OUTLINE,
         "SHOWN_PATHS": _SHOWN_PATHS,
-        "SHOWN_PATTERNS": SHOWN_PATTERNS,
+        "SHOWN_PATTERNS": _SHOWN_PATTERNS,
     }
     return templates
 
