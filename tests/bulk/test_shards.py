@@ -31,7 +31,9 @@ class Squares:
         self.made.append(index)
         numbers = list(range(index * self.size, index * self.size + self.sizes[index]))
         tick(len(numbers))
-        return pl.DataFrame({"n": numbers, "square": [n * n for n in numbers]}, {"n": pl.Int64, "square": pl.Int64})
+        return pl.DataFrame(
+            {"n": numbers, "square": [n * n for n in numbers]}, {"n": pl.Int64, "square": pl.Int64}
+        )
 
     def close(self) -> None:
         pass
@@ -170,7 +172,9 @@ def test_parts_of_another_request_that_were_copied_in_are_refused(tmp_path: Path
         one_shard(Squares(n), tmp_path / name, 1 if n == 30 else 2, 2)
     for file in (tmp_path / "other.csv.parts").glob("0*.parquet"):
         file.rename(tmp_path / "mine.csv.parts" / file.name)
-    with pytest.raises(RunError, match="is a part of another request: other options, another run or another file"):
+    with pytest.raises(
+        RunError, match="is a part of another request: other options, another run or another file"
+    ):
         one_shard(Squares(30), tmp_path / "mine.csv", 2, 2)
 
 

@@ -99,7 +99,9 @@ def test_a_damaged_part_is_made_again_by_its_shard(call: Call, here: Path) -> No
     assert call("merge", out).code == 0
 
 
-def test_another_run_another_file_and_another_number_are_refused(call: Call, here: Path, family: Path) -> None:
+def test_another_run_another_file_and_another_number_are_refused(
+    call: Call, here: Path, family: Path
+) -> None:
     command, out = COMMANDS["predict"]
     shard = (*command, "--out", out, "--shard")
     assert call(*shard, "1/3").code == 0
@@ -126,9 +128,10 @@ def test_merging_where_the_shards_were_not_run_is_refused(
 
 def test_more_shards_than_parts(call: Call, here: Path) -> None:
     command, out = COMMANDS["predict"]
-    assert "Shard 1/99 has nothing to do: there are 6 parts." in call(
-        *command, "--out", out, "--shard", "1/99"
-    ).out
+    assert (
+        "Shard 1/99 has nothing to do: there are 6 parts."
+        in call(*command, "--out", out, "--shard", "1/99").out
+    )
 
 
 @pytest.mark.parametrize(

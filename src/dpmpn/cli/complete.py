@@ -107,11 +107,11 @@ def command(
     from dpmpn.ask.tables import check_table
     from dpmpn.complete import finished
 
-    sharing = Sharing.of(context, shard, on_ray, out)
+    sharing = Sharing.of(context, settings, shard, on_ray, out)
     asking = Asking(heads, both_directions)  # type: ignore[arg-type]
     which = relation or None, head_type, top, min_probability
     rest = {"asking": asking, "held_out": held_out, "max_questions": max_questions}
-    make = partial(_work, run_dir, on, settings, which, rest)
+    make = partial(_work, run_dir, on, sharing.settings, which, rest)
 
     def finish(work: "CompletionWork", kept: "Kept", _: int) -> None:
         with output.meter("explained") as meter:
@@ -136,7 +136,7 @@ def _work(
 
     reasoner = opened(output, run_dir, on, settings)
     say_expectations(output, reasoner)
-    checked_request(reasoner, *which, rest["asking"], rest["max_questions"])
+    checked_request(reasoner, *which, asking=rest["asking"], max_questions=rest["max_questions"])
     calibrated(output, reasoner)
     return CompletionWork(reasoner, *which, **rest, say=output.say)
 

@@ -65,8 +65,8 @@ def command(
     The work can be shared between machines: see --shard, and `dpmpn merge --help`.
     """
     output = Output(json)
-    sharing = Sharing.of(context, shard, on_ray, out)
-    make = partial(_work, run_dir, on, settings, split, per_relation, limit)
+    sharing = Sharing.of(context, settings, shard, on_ray, out)
+    make = partial(_work, run_dir, on, sharing.settings, split, per_relation, limit)
 
     def report(work: "Evaluation", frames: "Iterator[pl.DataFrame]") -> dict[str, Any]:
         return {**({} if on is None else {"on": work.dataset.name}), **work.report(frames)}

@@ -120,8 +120,8 @@ def command(
     if answers not in ANSWERS:
         raise ConfigError(f"--answers {answers}: give {' or '.join(ANSWERS)}")
     plan = Measurement(split, sample, seed, answers, kept_paths or KEPT_PATHS, kept_share or KEPT_SHARE)
-    sharing = Sharing.of(context, shard, on_ray, out)
-    make = partial(_work, run_dir, on, settings, plan)
+    sharing = Sharing.of(context, settings, shard, on_ray, out)
+    make = partial(_work, run_dir, on, sharing.settings, plan)
 
     def show(_: "ExplanationWork", report: dict[str, Any]) -> None:
         _show_measures(output, report)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -87,12 +88,20 @@ class Sharing:
     """How the parts of some work are made: by whom, and which of them."""
 
     command: tuple[str, ...]  # what was given, without the shard
+    settings: dict[str, str]  # on a cluster, each worker has one CPU unless more are asked for
     shard: Shard | None = None
     is_merging: bool = False  # the parts are there, and nothing is asked again
     address: str | None = None  # of a Ray cluster
 
     @classmethod
-    def of(cls, context: typer.Context, shard: str | None, on_ray: str | None, out: Path | None) -> "Sharing":
+    def of(
+        cls,
+        context: typer.Context,
+        settings: dict[str, str],
+        shard: str | None,
+        on_ray: str | None,
+        out: Path | None,
+    ) -> "Sharing":
         """What was chosen; what does not go together is refused."""
         if shard is not None and on_ray is not None:
             raise ConfigError("--shard and --on-ray both share the work out; leave out one of them")
@@ -103,8 +112,10 @@ class Sharing:
                 )
         command = tuple(context.meta.get(_GIVEN, ()))
         if shard == _MERGE:
-            return cls(command, is_merging=True)
-        return cls(command, None if shard is None else Shard.read(shard), address=on_ray)
+            return cls(command, settings, is_merging=True)
+        if on_ray is not None:
+            return cls(command, {"threads": "1", **settings}, address=on_ray)
+        return cls(command, settings, None if shard is None else Shard.read(shard))
 
 
 def check_report(out: Path) -> None:
@@ -134,7 +145,7 @@ def do_in_parts(
     ):
         if isinstance(kept, Parts):
             _check_sharing(kept, sharing, range(len(work.sizes)))
-        carry = here if sharing.address is None else _on_ray(output, make, sharing.address)
+        carry = here if sharing.address is None else _on_ray(output, make, sharing, sharing.address)
         with output.meter(what) as meter:
             before = make_parts(work, kept, meter.show_speed, shard=sharing.shard, carry=carry)
         if out is None or sharing.shard is None:
@@ -187,7 +198,12 @@ def _say_done(output: Output, work: Work, shard: Shard, before: int, out: Path) 
     output.say(f"When all {shard.of} are done: dpmpn merge {out}")
 
 
-def _on_ray(output: Output, make: Callable[[Output], Work], address: str) -> Carry:
-    from dpmpn.cli.on_ray import carried
+def _on_ray(output: Output, make: Callable[[Output], Work], sharing: Sharing, address: str) -> Carry:
+    from dpmpn.bulk.on_ray import carried
 
-    return carried(output, make, address)
+    return carried(partial(_made_there, make), address, int(sharing.settings["threads"]), output.say)
+
+
+def _made_there(make: Callable[[Output], _Work]) -> _Work:
+    """The work as a worker of a cluster makes it, where nobody reads what is said."""
+    return make(Output(None))

@@ -100,8 +100,8 @@ def command(
     """
     output = Output(json)
     _check_request(head, relation, inverse, queries, out, skip_unknown)
-    sharing = Sharing.of(context, shard, on_ray, out)
-    asked = partial(_reasoner, run_dir, on, settings, add, remove)
+    sharing = Sharing.of(context, settings, shard, on_ray, out)
+    asked = partial(_reasoner, run_dir, on, sharing.settings, add, remove)
     if queries is not None and out is not None:
         options = {"top": top, "new": new, "any_role": any_role, "why": why, "skip_unknown": skip_unknown}
         _ask_file(output, partial(_work, asked, queries, options), out, sharing)
