@@ -81,7 +81,9 @@ def test_what_containers_are_told_exists() -> None:
 
 def test_volumes_and_selectors_match() -> None:
     for pod, container in containers():
-        assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
+        assert {mount["name"] for mount in container["volumeMounts"]} == {
+            volume["name"] for volume in pod["volumes"]
+        }
     deployment, service, budget = documents(FOLDER / "serve.yaml")
     labels = deployment["spec"]["template"]["metadata"]["labels"]
     for selector in (
@@ -98,7 +100,9 @@ def test_a_replica_has_time_to_end() -> None:
     (pod, container), *_ = containers()[-1:]
     pause = int(container["lifecycle"]["preStop"]["exec"]["command"][-1])
     assert pause + 11 < pod["terminationGracePeriodSeconds"]
-    probes = {container[probe]["httpGet"]["path"] for probe in ("readinessProbe", "startupProbe", "livenessProbe")}
+    probes = {
+        container[probe]["httpGet"]["path"] for probe in ("readinessProbe", "startupProbe", "livenessProbe")
+    }
     assert probes == {"/readyz", "/livez"}
 
 
