@@ -1,4 +1,4 @@
-"""The container file, the manifests of Kubernetes and the proxy's configuration are right, as far as programs can tell."""
+"""The container file, the manifests and the proxy's configuration are right, as far as programs can tell."""
 
 import re
 import shlex
