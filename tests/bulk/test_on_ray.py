@@ -99,7 +99,7 @@ def test_a_part_that_ends_every_worker_is_given_up_and_the_rest_is_kept(cluster:
     notes = str(tmp_path / "notes")
     work = SlowSquares(12, notes, 0)
     carry = carried(partial(deadly, 12, notes, os.getpid()), cluster.address, 1, lambda _: None)
-    with pytest.raises(RunError, match="part 2 ended its worker 4 times .*what was done is kept"):
+    with pytest.raises(RunError, match=r"part 2 ended its worker 4 times .*what was done is kept"):
         made(work, tmp_path / "a.csv", carry)
     with Parts(tmp_path / "a.csv", work.request) as parts:
         assert 2 in parts.missing(range(4))

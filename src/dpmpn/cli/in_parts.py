@@ -139,13 +139,13 @@ def do_in_parts(
     machine can call, too. Without `out` parts are kept in memory; `finish` is told how many questions an earlier run
     asked.
     """
+    carry = here if sharing.address is None else _on_ray(output, make, sharing, sharing.address)
     with (
         closing(make(output)) as work,
         InMemory() if out is None else Parts(out, work.request, sharing.shard) as kept,
     ):
         if isinstance(kept, Parts):
             _check_sharing(kept, sharing, range(len(work.sizes)))
-        carry = here if sharing.address is None else _on_ray(output, make, sharing, sharing.address)
         with output.meter(what) as meter:
             before = make_parts(work, kept, meter.show_speed, shard=sharing.shard, carry=carry)
         if out is None or sharing.shard is None:
@@ -201,7 +201,11 @@ def _say_done(output: Output, work: Work, shard: Shard, before: int, out: Path) 
 def _on_ray(output: Output, make: Callable[[Output], Work], sharing: Sharing, address: str) -> Carry:
     from dpmpn.bulk.on_ray import carried
 
-    return carried(partial(_made_there, make), address, int(sharing.settings["threads"]), output.say)
+    threads = sharing.settings["threads"]
+    cpus = (
+        max(1, int(threads)) if threads.isdecimal() else 1
+    )  # what is no number is refused with other settings
+    return carried(partial(_made_there, make), address, cpus, output.say)
 
 
 def _made_there(make: Callable[[Output], _Work]) -> _Work:
