@@ -141,7 +141,11 @@ MUTANTS_OF_EVALUATION: list[Mutant] = [
     mutant(
         "labels-are-not-grouped",
         "Candidates are sorted by head, and their labels are not.",
-        (_EVALUATOR, "positive = self.candidates.positive[self.order]", "positive = self.candidates.positive"),
+        (
+            _EVALUATOR,
+            "positive = self.candidates.positive[self.order]",
+            "positive = self.candidates.positive",
+        ),
         tests=EVALUATION,
     ),
     mutant(
