@@ -27,6 +27,8 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    # What workers import must be where they look; here that is this folder, else where dpmpn is installed.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     small = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
     made = Cluster(initialize_head=True, head_node_args=small)
     for _ in range(2):

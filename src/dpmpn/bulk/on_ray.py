@@ -122,6 +122,10 @@ class _Crew:
         worker = self._opening.pop(reply)
         try:
             problem = self._ray.get(reply)
+        except self._ray.exceptions.RayTaskError as error:
+            raise ConfigError(
+                f"a worker of the Ray cluster could not begin ({_last_line(error)}); {_SAME}"
+            ) from error
         except self._ray.exceptions.RayError as error:
             self._lost_opening += 1
             if self._lost_opening >= _MOST_TRIES + self._most:
@@ -190,6 +194,10 @@ def _imported() -> Any:
         raise ConfigError(
             "--on-ray needs Ray, which is not installed: pip install 'dpmpn[ray]'; or use --shard with any scheduler"
         ) from error
+
+
+def _last_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()[:200]
 
 
 def _first_line(error: Exception) -> str:
