@@ -66,12 +66,12 @@ def test_a_report_is_that_of_json_but_for_the_times(call: Call, here: Path) -> N
     assert json.loads(Path(out).read_text()) == report
 
 
-def test_json_is_written_when_shards_are_merged(call: Call, here: Path) -> None:
+def test_json_is_given_to_merge(call: Call, here: Path) -> None:
     command, out = COMMANDS["predict"]
-    for number in (1, 2):
-        assert call(*command, "--out", out, "--json", "report.json", f"--shard={number}/2").code == 0
-        assert not Path("report.json").exists()
-    assert call("merge", out).code == 0
+    shard = (*command, "--out", out, "--shard=1/1")
+    assert "give it to `dpmpn merge`" in refused(call, *shard, "--json", "report.json")
+    assert call(*shard).code == 0
+    assert call("merge", out, "--json", "report.json").code == 0
     assert json.loads(Path("report.json").read_text())["questions"] == len(QUESTIONS)
 
 
@@ -131,6 +131,18 @@ def test_merging_where_the_shards_were_not_run_is_refused(
     assert f"cd {here} && dpmpn merge results/{out}" in refused(call, "merge", out)
     monkeypatch.chdir(here)
     assert call("merge", f"results/{out}").code == 0
+
+
+@pytest.mark.parametrize("command", [["train", "family"], ["predict", "run", "--json=mine.txt"], []])
+def test_a_folder_from_elsewhere_makes_no_other_command_run(
+    call: Call, here: Path, command: list[str]
+) -> None:
+    Path("out.csv.parts").mkdir()
+    described = {"shards": 1, "parts": 0, "command": command, "out": "out.csv", "folder": "/"}
+    Path("out.csv.parts/shards.json").write_text(json.dumps(described))
+    before = sorted(here.rglob("*"))
+    assert "is no command of shards" in refused(call, "merge", "out.csv")
+    assert sorted(here.rglob("*")) == before
 
 
 def test_more_shards_than_parts(call: Call, here: Path) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 import typer
 from typer.core import TyperCommand
 
-from dpmpn.bulk.parts import Parts, check_place, check_shards
+from dpmpn.bulk.parts import Division, Parts, check_place, check_shards
 from dpmpn.bulk.shards import Shard
 from dpmpn.bulk.work import Carry, InMemory, Kept, Work, here, make_parts
 from dpmpn.cli.output import Output, as_json
@@ -25,7 +25,7 @@ _MERGE = "merge"  # in the place of k/n: what `dpmpn merge` gives the command of
 _ON_RAY, _ANY_CLUSTER = "--on-ray", "auto"
 _ADDRESS = re.compile(r"auto|local|ray://\S+|[^\s/]+:\d+")
 _GIVEN = "dpmpn.arguments"
-_SHARD = ("--shard",)
+_COMMANDS = ("predict", "complete", "evaluate", "explain-eval")
 _TIMES = ("seconds", "cpu_seconds", "queries_per_s")  # of a report: what differs from run to run
 
 
@@ -34,7 +34,7 @@ class BulkCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; the address of --on-ray may be left out."""
-        ctx.meta[_GIVEN] = [str(ctx.info_name), *without_options(args, _SHARD)]
+        ctx.meta[_GIVEN] = [str(ctx.info_name), *without_options(args, ("--shard",))]
         return super().parse_args(ctx, list(_with_address(args)))
 
 
@@ -118,6 +118,17 @@ class Sharing:
         return cls(command, settings, None if shard is None else Shard.read(shard))
 
 
+def merging(division: Division, json: str | None) -> list[str]:
+    """The arguments with which the command of some shards merges them.
+
+    The folder of the shards may come from elsewhere: what it names writes nothing but the result.
+    """
+    command = list(division.command)
+    if not command or command[0] not in _COMMANDS or without_options(command, ("--json", _ON_RAY)) != command:
+        raise RunError(f"'{' '.join(command):.80}' is no command of shards; run one of them again")
+    return [*command, "--shard", _MERGE, *([] if json is None else ["--json", json])]
+
+
 def check_report(out: Path) -> None:
     """Refuse early a report that could not be written, or is there already."""
     if out.suffix.lower() != ".json":
@@ -139,6 +150,8 @@ def do_in_parts(
     machine can call, too. Without `out` parts are kept in memory; `finish` is told how many questions an earlier run
     asked.
     """
+    if sharing.shard is not None and output.json_target is not None:
+        raise ConfigError("--json goes with the whole result, not with --shard: give it to `dpmpn merge`")
     carry = here if sharing.address is None else _on_ray(output, make, sharing, sharing.address)
     with (
         closing(make(output)) as work,

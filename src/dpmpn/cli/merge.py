@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from dpmpn.bulk.parts import check_shards
-from dpmpn.cli.output import Output
+from dpmpn.cli.in_parts import merging
+from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.errors import RunError
 
 
@@ -32,7 +33,7 @@ def command(
 
     Machines that share no files: copy the folders a.csv.parts of all of them into one, then merge.
     """
-    Output(None)
+    Output(json)  # which sees at once whether anything can be said
     division = check_shards(out)
     if Path(division.out).resolve() != out.resolve():
         again = shlex.join(["dpmpn", "merge", division.out])
@@ -42,4 +43,4 @@ def command(
         )
     from dpmpn.cli.main import app
 
-    app([*division.command, "--shard", "merge"], prog_name="dpmpn", standalone_mode=False)
+    app(merging(division, json), prog_name="dpmpn", standalone_mode=False)
