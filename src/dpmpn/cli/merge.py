@@ -14,6 +14,7 @@ from dpmpn.errors import RunError
 
 def command(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="the file that the shards were given as --out")],
+    json: JsonTarget = None,
 ) -> None:
     """Put the results of all shards together: the same bytes as one run would have written.
 
