@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from dpmpn.errors import RunError
 
 
 def command(
+    context: typer.Context,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="the file that the shards were given as --out")],
     json: JsonTarget = None,
 ) -> None:
@@ -42,6 +43,5 @@ def command(
             f"the shards of {out} were run as --out {division.out} in {division.folder}; merge there: "
             f"cd {shlex.quote(division.folder)} && {again}"
         )
-    from dpmpn.cli.main import app
-
-    app(merging(division, json), prog_name="dpmpn", standalone_mode=False)
+    dpmpn: Any = context.find_root().command
+    dpmpn.main(merging(division, json), prog_name="dpmpn", standalone_mode=False)
