@@ -128,7 +128,7 @@ def _work(
     run_dir: str,
     on: str | None,
     settings: dict[str, str],
-    which: tuple[Any, ...],
+    which: tuple[Any, Any, Any, Any],
     rest: dict[str, Any],
     output: Output,
 ) -> "CompletionWork":
@@ -136,7 +136,7 @@ def _work(
 
     reasoner = opened(output, run_dir, on, settings)
     say_expectations(output, reasoner)
-    checked_request(reasoner, *which, asking=rest["asking"], max_questions=rest["max_questions"])
+    checked_request(reasoner, *which, rest["asking"], rest["max_questions"])
     calibrated(output, reasoner)
     return CompletionWork(reasoner, *which, **rest, say=output.say)
 
