@@ -163,7 +163,7 @@ def test_another_number_of_shards_is_refused(tmp_path: Path) -> None:
 
 def test_another_request_is_refused(tmp_path: Path) -> None:
     one_shard(Squares(30), tmp_path / "a.csv", 1, 4)
-    with pytest.raises(RunError, match=r"another request \(n was 30, is 31\)"):
+    with pytest.raises(RunError, match=r"other options \(n was 30, is 31\)"):
         one_shard(Squares(31), tmp_path / "a.csv", 2, 4)
 
 

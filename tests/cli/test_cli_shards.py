@@ -115,7 +115,7 @@ def test_another_run_another_file_and_another_number_are_refused(
     assert "was divided into 3 shards, not 4" in refused(call, *shard, "2/4")
     with Path("questions.csv").open("a") as file:
         file.write("child0,father\n")
-    assert "another request (the queries changed)" in refused(call, *shard, "2/3")
+    assert "other options (the queries changed)" in refused(call, *shard, "2/3")
     assert call("train", family, "--out", "other", *TINY, "--seed", 5).code == 0
     other = [word if word != "run" else "other" for word in shard]
     assert "the model changed" in refused(call, *other, "2/3")

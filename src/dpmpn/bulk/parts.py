@@ -205,7 +205,7 @@ class Parts(AbstractContextManager["Parts"]):
             write_json(path, request)  # nothing was done for the other one
         elif made_for != request:
             raise RunError(
-                f"{self.folder} was started with another request ({_difference(made_for, request)}); "
+                f"{self.folder} was started with other options ({_difference(made_for, request)}); "
                 "finish it with the command that started it, remove the folder, or choose another --out"
             )
         self._check_division()
