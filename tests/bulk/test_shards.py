@@ -109,7 +109,7 @@ def test_progress_counts_the_shards_own_questions(tmp_path: Path) -> None:
     work, shard = Squares(30), Shard(2, 3)
     with Parts(tmp_path / "a.csv", work.request, shard) as parts:
         make_parts(work, parts, lambda done, total: told.append((done, total)), shard=shard)
-    assert told[0] == (0, 9) and told[-1] == (9, 9) and told == sorted(told)
+    assert told == [(3, 9), (6, 9), (9, 9)]
     with Parts(tmp_path / "a.csv", work.request, shard) as parts:
         assert make_parts(work, parts, shard=shard) == 9
 

@@ -99,10 +99,13 @@ def make_parts(
     missing = [index - first for index in kept.missing([first + index for index in own])]
     total = sum(sizes[index] for index in own)
     before = done = total - sum(sizes[index] for index in missing)
+    told = 0
 
     def tick(asked: int) -> None:
-        if progress is not None:
-            progress(done + asked, total)
+        nonlocal told
+        if progress is not None and done + asked != told:
+            told = done + asked
+            progress(told, total)
 
     tick(0)
     for index, frame in carry(work, missing, tick):
