@@ -39,6 +39,7 @@ FLOORS = (
     Floor("arrays", ("ops",)),
     Floor("facts", ("data",)),
     Floor("how far it is", ("progress",)),
+    Floor("work in parts", ("bulk",)),
     Floor("ground", ("arguments", "settings", "files", "provenance", "wording", "kernels")),
     Floor("errors", ("errors",)),
 )

@@ -160,7 +160,7 @@ def test_damaged_parts_are_made_again(cli: ForkedCli, work: Work, tmp_path: Path
     content = bytearray(part.read_bytes())
     content[len(content) // 2] ^= 1
     part.write_bytes(content)
-    (part.parent / "table-table.csv").write_text("half a line of a ta")
+    (part.parent / "result-table.csv").write_text("half a line of a ta")
     (part.parent / ".dpmpn-0123456789abcdef.partial").write_bytes(content[:7])
     (part.parent / "00000007-0000.parquet").write_bytes(b"PAR1")
     assert goes_on(cli, work, out)

@@ -41,6 +41,7 @@ WRITING = {
     "explain": f"explain run child0 mother {WORK} --out why --format text,csv --json result.json",
     "patterns": f"patterns run --sample 4 --top 2 {WORK} --draw patterns.svg --json result.json",
     "complete": f"complete run {WORK} --out facts.parquet --json result.json",
+    "evaluate --out": f"evaluate run {WORK} --out report.json --json result.json",
     "calibrate": f"calibrate measured --questions 30 {WORK} --json result.json",
     "calibrate --reliability": f"calibrate measured --questions 30 {WORK} --reliability plot.svg --json result.json",
     "explain-eval": "explain-eval run --sample 1 --json result.json",
@@ -49,6 +50,7 @@ WRITING = {
 
 `measured` is a run with enough held-out facts."""
 NOT_WRITING = {
+    "merge": "it gives the command of the shards once more, which finds all parts made and goes on from there",
     "serve": "it reads a run",
     "start": "it serves until it is ended: tests/cli/test_cli_start.py kills it and starts it again",
     "bench": "it writes nothing but --json, as evaluate does",

@@ -19,7 +19,8 @@ from killed_calls import import_facts
 from one_line import Call, caller, is_refused
 
 from dpmpn.ask.question_files import read_queries
-from dpmpn.ask.tables import Parts
+from dpmpn.ask.tables import write_table
+from dpmpn.bulk.parts import Parts
 from dpmpn.data.importer import load_dataset
 from dpmpn.data.labels import read_labels
 from dpmpn.data.sources.formats import source_of
@@ -290,7 +291,7 @@ def test_file_names_that_are_not_utf8(tmp_path: Path) -> None:
     for suffix in ("parquet", "csv"):
         parts = Parts(folder / f"table.{suffix}", {"of": str(folder)})
         parts.write(0, pl.DataFrame({"a": [1]}))
-        parts.finish(parts.read())
+        parts.finish(lambda path, parts=parts: write_table(path, parts.read([0])))
         assert (folder / f"table.{suffix}").stat().st_size
     for read in (source_of, read_labels, lambda path: next(read_queries(path))):
         with pytest.raises(DataError, match="the name of such a file must be UTF-8"):

@@ -127,11 +127,3 @@ def test_equal_answers_are_in_the_order_of_their_entities() -> None:
     engine = SimpleNamespace(asking_batch=lambda *_: None, answer=lambda _: answer)
     answers = Asker(engine).ask(np.array([0]), np.array([0]))
     assert answers.entities.tolist() == [0, 1, 2, 3]
-
-
-def test_a_fingerprint_is_of_the_weights_the_facts_and_the_settings(reasoner: dpmpn.Reasoner) -> None:
-    own = core.fingerprint(reasoner.engine, reasoner.dataset)
-    assert own == core.fingerprint(reasoner.engine, reasoner.dataset)
-    changed = reasoner.with_facts(remove=[("b", "knows", "e")])
-    assert core.fingerprint(changed.engine, changed.dataset)["model_sha256"] != own["model_sha256"]
-    assert set(own) == {"model_sha256", "horizon", "seed"}

@@ -23,11 +23,11 @@ from dpmpn.explain_eval.fidelity import (
     Sample,
     edges_of,
     explained,
-    measure_predictions,
     only_edges,
     outcome,
 )
-from dpmpn.explain_eval.report import estimate, measure_explanations, summarise
+from dpmpn.explain_eval.report import estimate, summarise
+from dpmpn.explain_eval.work import measure_explanations, measure_predictions
 
 FAMILIES = 8
 TRAIN = [

@@ -141,13 +141,17 @@ MUTANTS_OF_EVALUATION: list[Mutant] = [
     mutant(
         "labels-are-not-grouped",
         "Candidates are sorted by head, and their labels are not.",
-        (_EVALUATOR, "offsets, scores, candidates.positive[order]", "offsets, scores, candidates.positive"),
+        (
+            _EVALUATOR,
+            "positive = self.candidates.positive[self.order]",
+            "positive = self.candidates.positive",
+        ),
         tests=EVALUATION,
     ),
     mutant(
         "ranks-in-the-order-asked",
         "Ranks come in the order of the relations asked, not of the queries.",
-        (_EVALUATOR, "return Ranks.concatenate(ranks)[np.argsort(order)]", "return Ranks.concatenate(ranks)"),
+        (_EVALUATOR, "ranks = ranks[np.argsort(self._order)]", "ranks = ranks[:]"),
         tests=EVALUATION,
     ),
     mutant(

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, Answers, fingerprint, paths_to
+from dpmpn.ask.core import HELD_OUT, KNOWN, NOWHERE, Answers, paths_to
 from dpmpn.ask.measure import digest_of
 from dpmpn.ask.new_answers import MEASURED, Judged
 from dpmpn.ask.question_files import read_queries
-from dpmpn.ask.tables import Parts, check_out
+from dpmpn.ask.tables import check_table, write_table
+from dpmpn.bulk.parts import Parts
+from dpmpn.bulk.work import Kept, Tick, cut, make_parts
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.vocabulary import Vocabulary
+from dpmpn.engine.fingerprint import fingerprint
 from dpmpn.errors import ConfigError, DataError, UnknownName
 from dpmpn.files import sha256_of
 from dpmpn.wording import DIGITS, six_digits
@@ -28,13 +31,10 @@ if TYPE_CHECKING:
     from dpmpn.reasoner.reasoner import Reasoner
 
 PART = 1024  # questions whose answers are written together: what a kill may cost
-_VERSION = 4  # of what a part holds
+_VERSION = 5  # of what a part holds
 _NO_ANSWERS = "no answers"
 _SKIP = "leave such questions out with --skip-unknown"
 _WHY = pl.List(pl.Struct({"facts": pl.List(pl.List(pl.String)), "share": pl.Float64}))
-
-Tick = Callable[[int, int], None]
-"""Told how many questions were asked, and how many there are."""
 
 
 @dataclass(frozen=True)
@@ -50,48 +50,96 @@ class FileReport:
     seconds: float
 
 
+class AnswerWork:
+    """The questions of a file, and their best answers in parts."""
+
+    def __init__(
+        self,
+        reasoner: "Reasoner",
+        queries: str | Path,
+        *,
+        top: int = 10,
+        new: bool = False,
+        why: bool = False,
+        any_role: bool = False,
+        skip_unknown: bool = False,
+    ) -> None:
+        """Look up all names; `new` and the others are what `Reasoner.predict` takes."""
+        if top < 1:
+            raise ConfigError(f"'top' must be at least 1, not {top}")
+        self._reasoner, self._queries = reasoner, Path(queries)
+        self._names = look_up_names(self._queries, reasoner.graph, skip_unknown)
+        options = {"top": top, "new": new, "why": why, "any_role": any_role, "skip_unknown": skip_unknown}
+        measured = reasoner.calibration and digest_of(reasoner.calibration.to_dict())
+        model = {**fingerprint(reasoner.engine, reasoner.dataset), "calibration_sha256": measured}
+        self.request = {
+            "command": "predict",
+            "version": _VERSION,
+            "queries_sha256": sha256_of(self._queries),
+            **model,
+            **options,
+        }
+        self.sizes = cut(self._names.rows, PART)
+        self._answerer = Answerer(reasoner, top, new, why, any_role)
+        self._rest: Iterator[tuple[int, pl.DataFrame]] = iter(
+            ()
+        )  # parts of the file that are still to be read
+        self._next = 0
+
+    def part(self, index: int, tick: Callable[[int], None]) -> pl.DataFrame:
+        """The answers to the questions of one part."""
+        questions = self._read(index)
+        return _answered(self._answerer, questions, self._names.ids(questions), tick)
+
+    def finish(self, kept: Kept, resumed: int, began: float) -> FileReport:
+        """Write the table of all parts."""
+        counts = Counter[str]()
+        frames = _counted(kept.read(range(len(self.sizes))), counts)
+        kept.finish(lambda path: write_table(path, frames))
+        return FileReport(
+            questions=self._names.rows,
+            answered=self._names.rows - counts["unknown"] - counts["without_answers"],
+            unknown=counts["unknown"],
+            without_answers=counts["without_answers"],
+            rows=counts["rows"],
+            resumed=resumed,
+            seconds=time.monotonic() - began,
+        )
+
+    def close(self) -> None:
+        """End the processes that helped."""
+        self._reasoner.engine.close()
+
+    def _read(self, index: int) -> pl.DataFrame:
+        """The questions of a part; those of the next one are read on from there."""
+        if index < self._next or self._next == 0:
+            self._rest = enumerate(read_queries(self._queries, PART))
+        questions = next(questions for at, questions in self._rest if at == index)
+        self._next = index + 1
+        return questions
+
+
 def answer_queries(
     reasoner: "Reasoner",
     queries: str | Path,
     out: str | Path,
     *,
-    top: int = 10,
-    new: bool = False,
-    why: bool = False,
-    any_role: bool = False,
-    skip_unknown: bool = False,
     progress: Tick | None = None,
+    **options: Any,
 ) -> FileReport:
     """Answer each question of a file as `Reasoner.predict` does, into a table of one row an answer.
 
-    A question without answers has a row whose `problem` says so.
+    A question without answers has a row whose `problem` says so. Options are those of `AnswerWork`.
     """
-    queries, out, began = Path(queries), Path(out), time.monotonic()
-    if top < 1:
-        raise ConfigError(f"'top' must be at least 1, not {top}")
-    check_out(out)
-    names = look_up_names(queries, reasoner.graph, skip_unknown)
-    options = {"top": top, "new": new, "why": why, "any_role": any_role, "skip_unknown": skip_unknown}
-    measured = reasoner.calibration and digest_of(reasoner.calibration.to_dict())
-    model = {**fingerprint(reasoner.engine, reasoner.dataset), "calibration_sha256": measured}
-    request = {"version": _VERSION, "queries_sha256": sha256_of(queries), **model, **options}
+    out, began = Path(out), time.monotonic()
+    check_table(out)
     try:
-        with Parts(out, request) as parts:
-            resumed = min(parts.done() * PART, names.rows)
-            _answer_rest(parts, Answerer(reasoner, top, new, why, any_role), queries, names, progress)
-            counts = Counter[str]()
-            parts.finish(_counted(parts.read(), counts))
+        work = AnswerWork(reasoner, queries, **options)
+        with Parts(out, work.request) as parts:
+            resumed = make_parts(work, parts, progress)
+            return work.finish(parts, resumed, began)
     finally:
         reasoner.engine.close()
-    return FileReport(
-        questions=names.rows,
-        answered=names.rows - counts["unknown"] - counts["without_answers"],
-        unknown=counts["unknown"],
-        without_answers=counts["without_answers"],
-        rows=counts["rows"],
-        resumed=resumed,
-        seconds=time.monotonic() - began,
-    )
 
 
 class Answerer:
@@ -181,23 +229,6 @@ class Answerer:
 
 def _rounded(values: np.ndarray) -> pl.Series:
     return pl.Series(values.astype(np.float64)).fill_nan(None).round_sig_figs(DIGITS)
-
-
-def _answer_rest(
-    parts: Parts, answerer: Answerer, queries: Path, names: "QueryNames", progress: Tick | None
-) -> None:
-    """Answer the questions whose part is not there yet."""
-    for index, frame in enumerate(read_queries(queries, PART)):
-        if index < parts.done():
-            continue
-
-        def tick(asked: int, before: int = index * PART) -> None:
-            if progress is not None:
-                progress(before + asked, names.rows)
-
-        tick(0)
-        parts.write(index, _answered(answerer, frame, names.ids(frame), tick))
-        tick(len(frame))
 
 
 def _answered(

@@ -1,5 +1,6 @@
 """`dpmpn complete`: the most probable missing facts of the graph a model reasons on."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,6 +8,7 @@ import typer
 
 from dpmpn.cli.calibrate import calibrated, summary
 from dpmpn.cli.changed_facts import OtherGraph, RunName, opened, say_expectations
+from dpmpn.cli.in_parts import RayOption, ShardOption, Sharing, do_in_parts
 from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.settings import with_settings
@@ -14,6 +16,9 @@ from dpmpn.wording import counted, interval_shown, probability_shown
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from dpmpn.bulk.work import Kept
+    from dpmpn.complete import CompletionWork
 
 _SHOWN = 20  # facts that are printed where a file holds them all
 
@@ -68,6 +73,7 @@ Why = Annotated[
 
 @with_settings("asking", "run")
 def command(
+    context: typer.Context,
     run_dir: RunName,
     relation: Relations = None,
     head_type: HeadType = None,
@@ -80,6 +86,8 @@ def command(
     max_questions: MaxQuestions = None,
     why: Why = False,
     on: OtherGraph = None,
+    shard: ShardOption = None,
+    on_ray: RayOption = None,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
@@ -90,34 +98,47 @@ def command(
 
     For a file of facts, without training: dpmpn complete any-graph --on facts.csv. If there are no validation facts, a
     tenth of the facts is hidden and asked for.
+
+    The work can be shared between machines: see --shard, and `dpmpn merge --help`.
     """
     output = Output(json)
     from dpmpn.ask.measure import hides_facts
     from dpmpn.ask.questions import Asking
-    from dpmpn.ask.tables import check_out
-    from dpmpn.complete import checked_request, complete
+    from dpmpn.ask.tables import check_table
+    from dpmpn.complete import finished
 
+    sharing = Sharing.of(context, settings, shard, on_ray, out)
     asking = Asking(heads, both_directions)  # type: ignore[arg-type]
+    which = relation or None, head_type, top, min_probability
+    rest = {"asking": asking, "held_out": held_out, "max_questions": max_questions}
+    make = partial(_work, run_dir, on, sharing.settings, which, rest)
+
+    def finish(work: "CompletionWork", kept: "Kept", _: int) -> None:
+        with output.meter("explained") as meter:
+            facts = finished(work, kept, meter.show_speed)
+        report = {"facts": facts.to_dicts(), "calibration": summary(work.reasoner.calibration)}
+        output.result(report, lambda: _show_result(output, facts, out, why, hides_facts(work.reasoner)))
+
     if out is not None:
-        check_out(out)  # measuring may take minutes
+        check_table(out)  # measuring may take minutes
+    do_in_parts(output, make, out, sharing, "asked", finish)
+
+
+def _work(
+    run_dir: str,
+    on: str | None,
+    settings: dict[str, str],
+    which: tuple[Any, Any, Any, Any],
+    rest: dict[str, Any],
+    output: Output,
+) -> "CompletionWork":
+    from dpmpn.complete import CompletionWork, checked_request
+
     reasoner = opened(output, run_dir, on, settings)
     say_expectations(output, reasoner)
-    which = relation or None, head_type, top, min_probability
-    checked_request(reasoner, *which, asking, max_questions)
-    calibration = calibrated(output, reasoner)
-    with output.meter("asked") as meter:
-        facts = complete(
-            reasoner,
-            *which,
-            out,
-            asking=asking,
-            held_out=held_out,
-            max_questions=max_questions,
-            progress=lambda stage, done, total: meter.show_speed(done, total, stage),
-            say=output.say,
-        )
-    report = {"facts": facts.to_dicts(), "calibration": summary(calibration)}
-    output.result(report, lambda: _show_result(output, facts, out, why, hides_facts(reasoner)))
+    checked_request(reasoner, *which, rest["asking"], rest["max_questions"])
+    calibrated(output, reasoner)
+    return CompletionWork(reasoner, *which, **rest, say=output.say)
 
 
 def _show_result(output: Output, facts: "pl.DataFrame", out: Path | None, why: bool, hidden: bool) -> None:

@@ -1,17 +1,23 @@
 """`dpmpn explain-eval`: measures whether explanations are true, by asking again on changed graphs."""
 
-from typing import Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from dpmpn.cli.changed_facts import OtherGraph, RunName, opened
+from dpmpn.cli.in_parts import RayOption, ReportFile, ShardOption, Sharing, do_report
 from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.settings import with_settings
 from dpmpn.errors import ConfigError
 from dpmpn.settings import MOST_SEED
 from dpmpn.wording import counted, duration, percent, score_shown
+
+if TYPE_CHECKING:
+    from dpmpn.explain_eval.fidelity import Measurement
+    from dpmpn.explain_eval.work import ExplanationWork
 
 _GROUPS = {
     "all": "All answers",
@@ -48,6 +54,7 @@ _LEGEND = {
 
 @with_settings("asking")
 def command(
+    context: typer.Context,
     run_dir: RunName,
     split: Annotated[
         str, typer.Option("--split", metavar="valid|test|train", help="which questions to ask")
@@ -85,6 +92,9 @@ def command(
         ),
     ] = None,
     on: OtherGraph = None,
+    out: ReportFile = None,
+    shard: ShardOption = None,
+    on_ray: RayOption = None,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
@@ -100,19 +110,31 @@ def command(
 
     For comparison, the same number of random facts from what it attended from, and facts of shortest paths, are tested
     in the same way.
+
+    The work can be shared between machines: see --shard, and `dpmpn merge --help`.
     """
     output = Output(json)
     from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
     from dpmpn.explain_eval.fidelity import ANSWERS, Measurement
-    from dpmpn.explain_eval.report import measure_explanations
 
     if answers not in ANSWERS:
         raise ConfigError(f"--answers {answers}: give {' or '.join(ANSWERS)}")
     plan = Measurement(split, sample, seed, answers, kept_paths or KEPT_PATHS, kept_share or KEPT_SHARE)
-    reasoner = opened(output, run_dir, on, settings)
-    with output.meter("measured") as meter:
-        report = measure_explanations(reasoner, plan, meter.show_speed)
-    output.result(report, lambda: _show_measures(output, report))
+    sharing = Sharing.of(context, settings, shard, on_ray, out)
+    make = partial(_work, run_dir, on, sharing.settings, plan)
+
+    def show(_: "ExplanationWork", report: dict[str, Any]) -> None:
+        _show_measures(output, report)
+
+    do_report(output, make, out, sharing, "measured", lambda work, frames: work.report(frames), show)
+
+
+def _work(
+    run_dir: str, on: str | None, settings: dict[str, str], plan: "Measurement", output: Output
+) -> "ExplanationWork":
+    from dpmpn.explain_eval.work import ExplanationWork
+
+    return ExplanationWork(opened(output, run_dir, on, settings), plan)
 
 
 def _show_measures(output: Output, report: dict[str, Any]) -> None:

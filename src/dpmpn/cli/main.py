@@ -17,6 +17,7 @@ from dpmpn.cli import (
     explain_eval,
     import_facts,
     lab,
+    merge,
     patterns,
     predict,
     pretrain,
@@ -24,6 +25,7 @@ from dpmpn.cli import (
     start,
     train,
 )
+from dpmpn.cli.in_parts import BulkCommand
 from dpmpn.cli.output import complain, print_data
 from dpmpn.cli.settings import DASHES
 from dpmpn.cli.signals import terminable
@@ -41,11 +43,14 @@ app = typer.Typer(
 app.command("import")(import_facts.command)
 app.add_typer(datasets.app)
 app.command("inductive")(datasets.inductive)
-for module in (start, ask, train, pretrain, evaluate, predict, explain, patterns, complete, calibrate, serve):
-    app.command(module.__name__.rpartition(".")[2])(module.command)
+for module in (
+    *(start, ask, train, pretrain, evaluate, predict, explain, patterns, complete, merge, calibrate, serve),
+):
+    kind = BulkCommand if module in (evaluate, predict, complete) else None
+    app.command(module.__name__.rpartition(".")[2], cls=kind)(module.command)
 for command in (lab.reproduce, lab.compare, lab.bench):
     app.command()(command)
-app.command("explain-eval")(explain_eval.command)
+app.command("explain-eval", cls=BulkCommand)(explain_eval.command)
 
 
 def _show_version(asked: bool) -> None:

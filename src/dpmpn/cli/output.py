@@ -87,11 +87,16 @@ class Output:
             self._write_json(value)
 
     def _write_json(self, value: Any) -> None:
-        text = in_json(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+        text = as_json(value)
         if self.json_target == STDOUT:
             print_data(text)
             return
         write_output(Path(str(self.json_target)), text)
+
+
+def as_json(value: Any) -> str:
+    """A result as JSON for a file or a program."""
+    return in_json(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def print_data(text: str) -> None:

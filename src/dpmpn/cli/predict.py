@@ -1,6 +1,9 @@
 """`dpmpn predict`: asks a trained model a question, or all questions of a file."""
 
+import time
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,6 +11,7 @@ import typer
 
 from dpmpn.ask.results import LEFT_OUT, Predictions
 from dpmpn.cli.changed_facts import Added, OtherGraph, Removed, RunName, changed, opened, say_expectations
+from dpmpn.cli.in_parts import RayOption, ShardOption, Sharing, do_in_parts
 from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Output, table
 from dpmpn.cli.settings import with_settings
@@ -16,7 +20,8 @@ from dpmpn.reasoner.reasoner import Reasoner
 from dpmpn.wording import counted, duration, interval_shown, percent, probability_shown, score_shown
 
 if TYPE_CHECKING:
-    from dpmpn.ask.answer_files import FileReport
+    from dpmpn.ask.answer_files import AnswerWork, FileReport
+    from dpmpn.bulk.work import Kept
     from dpmpn.data.graph import KnowledgeGraph
     from dpmpn.explain.explanation import Prediction
     from dpmpn.explain.paths import Path as ReasoningPath
@@ -38,6 +43,7 @@ Why = Annotated[
 
 @with_settings("asking", "run")
 def command(
+    context: typer.Context,
     run_dir: RunName,
     head: Annotated[
         str | None, typer.Argument(metavar="[HEAD]", help="the entity the question is about")
@@ -78,6 +84,8 @@ def command(
             help="skip questions of --queries that name something unknown or ambiguous",
         ),
     ] = False,
+    shard: ShardOption = None,
+    on_ray: RayOption = None,
     json: JsonTarget = None,
     *,
     settings: dict[str, str],
@@ -87,25 +95,40 @@ def command(
     An answer marked as known is a fact of the graph; one marked as held out is a validation or test fact.
 
     With --on, the question is asked on another graph instead of the run's own.
+
+    Millions of questions of a file can be shared between machines: see --shard, and `dpmpn merge --help`.
     """
     output = Output(json)
     _check_request(head, relation, inverse, queries, out, skip_unknown)
-    reasoner = changed(output, opened(output, run_dir, on, settings), add, remove)
+    sharing = Sharing.of(context, settings, shard, on_ray, out)
+    asked = partial(_reasoner, run_dir, on, sharing.settings, add, remove)
     if queries is not None and out is not None:
-        say_expectations(output, reasoner)
-        _ask_file(
-            output,
-            reasoner,
-            queries,
-            out,
-            top=top,
-            new=new,
-            any_role=any_role,
-            why=why,
-            skip_unknown=skip_unknown,
-        )
+        options = {"top": top, "new": new, "any_role": any_role, "why": why, "skip_unknown": skip_unknown}
+        _ask_file(output, partial(_work, asked, queries, options), out, sharing)
     elif head is not None and relation is not None:
+        reasoner = asked(output)
         ask_one(output, reasoner, head, relation, top, inverse, new, any_role, why)
+
+
+def _reasoner(
+    run_dir: str,
+    on: str | None,
+    settings: dict[str, str],
+    add: list[Path] | None,
+    remove: list[Path] | None,
+    output: Output,
+) -> Reasoner:
+    return changed(output, opened(output, run_dir, on, settings), add, remove)
+
+
+def _work(
+    asked: Callable[[Output], Reasoner], queries: Path, options: dict[str, Any], output: Output
+) -> "AnswerWork":
+    from dpmpn.ask.answer_files import AnswerWork
+
+    reasoner = asked(output)
+    say_expectations(output, reasoner)
+    return AnswerWork(reasoner, queries, **options)
 
 
 def _check_request(
@@ -169,12 +192,17 @@ def _path_record(path: "ReasoningPath") -> dict[str, Any]:
     return {name: value for name, value in asdict(path).items() if given.get(name, True)}
 
 
-def _ask_file(output: Output, reasoner: Reasoner, queries: Path, out: Path, **options: Any) -> None:
-    from dpmpn.ask.answer_files import answer_queries
+def _ask_file(output: Output, make: "Callable[[Output], AnswerWork]", out: Path, sharing: Sharing) -> None:
+    from dpmpn.ask.tables import check_table
 
-    with output.meter("asked") as meter:
-        report = answer_queries(reasoner, queries, out, **options, progress=meter.show_speed)
-    output.result({"out": str(out), **asdict(report)}, lambda: _show_report(output, report, out))
+    check_table(out)
+    began = time.monotonic()
+
+    def finish(work: "AnswerWork", kept: "Kept", before: int) -> None:
+        report = work.finish(kept, before, began)
+        output.result({"out": str(out), **asdict(report)}, lambda: _show_report(output, report, out))
+
+    do_in_parts(output, make, out, sharing, "asked", finish)
 
 
 def _show_answers(

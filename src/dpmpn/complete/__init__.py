@@ -1,5 +1,5 @@
 """The most probable missing facts of a graph: all questions worth asking are asked, and the best answers kept."""
 
-from dpmpn.complete.completer import checked_request, complete
+from dpmpn.complete.completer import CompletionWork, checked_request, complete, finished
 
-__all__ = ["checked_request", "complete"]
+__all__ = ["CompletionWork", "checked_request", "complete", "finished"]

@@ -1,23 +1,24 @@
 """Asks all questions part by part, keeps the best missing facts, and says what speaks for each."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict
-from functools import partial
-from itertools import islice
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from dpmpn.ask.core import HELD_OUT, Asker, fingerprint, paths_to
+from dpmpn.ask.core import HELD_OUT, Asker, paths_to
 from dpmpn.ask.measure import digest_of
 from dpmpn.ask.new_answers import MEASURED, NewAnswers, measured_columns
 from dpmpn.ask.questions import FIRST_HEAD_GROUP, Asking, QuestionList, Questions, check_questions
-from dpmpn.ask.tables import Parts, table_format
+from dpmpn.ask.tables import check_table, table_format, write_table
+from dpmpn.bulk.parts import Parts
+from dpmpn.bulk.work import InMemory, Kept, Tick, cut, make_parts
 from dpmpn.data.dataset import SPLITS
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.fingerprint import fingerprint
 from dpmpn.errors import ConfigError, DataError
 from dpmpn.wording import probability_shown
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from dpmpn.reasoner.reasoner import Reasoner
 
 PART = 4096  # questions; a killed run loses at most one part
-_VERSION = 4  # of what a part holds
+_VERSION = 5  # of what a part holds
 _EXPLAINED = 256  # facts of a part when reasons are looked for
 FACT = ["head", "relation", "tail"]
 FACTS = {
@@ -38,8 +39,125 @@ FACTS = {
 _CHAINS_APART = " | "
 _THROUGH = ("<head, relation, ?>", "<?, relation, tail>")  # the question that found a fact
 
-Tick = Callable[[str, int, int], None]
+StageTick = Callable[[str, int, int], None]
 """Told what is being done ("asked" or "explained"), how much of it, and of how much."""
+
+
+class CompletionWork:
+    """The questions that missing facts are looked for with, and the best new answers to them in parts.
+
+    What facts that were seen earlier have pushed out of the best cannot come back, so no part keeps it.
+    """
+
+    def __init__(
+        self,
+        reasoner: "Reasoner",
+        relations: Sequence[str] | None = None,
+        head_type: str | None = None,
+        top: int = 100,
+        min_probability: float | None = None,
+        *,
+        asking: Asking = Asking(),  # noqa: B008 (frozen)
+        held_out: bool = False,
+        max_questions: int | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        """Take a reasoner that was calibrated, if it can be."""
+        ids = checked_request(reasoner, relations, head_type, top, min_probability, asking, max_questions)
+        calibration = reasoner.calibration
+        if calibration is None and min_probability is not None:
+            raise DataError(
+                "--min-probability needs probabilities, and none were measured: too few facts of this graph are held "
+                "out; leave it out"
+            )
+        self.reasoner, self.top, self.min_probability, self.held_out = (
+            reasoner,
+            top,
+            min_probability,
+            held_out,
+        )
+        self.say = say or (lambda _: None)
+        self._known = ("train",) if held_out else SPLITS
+        self._chosen = asking, ids, head_type, max_questions
+        self._best = pl.DataFrame(schema=FACTS)  # of all that was seen here
+        self.request = {
+            "command": "complete",
+            "version": _VERSION,
+            "relations": ids,
+            **{"head_type": head_type, "top": top, "min_probability": min_probability},
+            **{"held_out": held_out, "max_questions": max_questions, "asking": asdict(asking)},
+            **fingerprint(reasoner.engine, reasoner.dataset),
+            "calibration_sha256": digest_of(calibration and calibration.to_dict()),
+        }
+
+    @cached_property
+    def questions(self) -> Questions:
+        """The questions, counted when they are first needed: the name and the place of a table are tried before."""
+        asking, ids, head_type, max_questions = self._chosen
+        found = Questions(self.reasoner.dataset, asking, ids, head_type, max_questions, self._known)
+        if found.left_out:
+            self.say(
+                f"{found.left_out:,} questions are left out for --max-questions {max_questions:,}: "
+                "those whose entities are least like the ones that have an answer"
+            )
+        return found
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many questions each part has."""
+        return cut(self.questions.total, PART)
+
+    def part(self, index: int, tick: Callable[[int], None]) -> pl.DataFrame:
+        """The missing facts that the questions of one part find."""
+        first = index * PART
+        part = self.questions.part(first, first + self.sizes[index])
+        frames = [pl.DataFrame(schema=FACTS)]
+        for start, answers in self.reasoner.asker.batches(part.heads, part.relations):
+            new = NewAnswers.among(answers, self.reasoner.graph, self.reasoner.known, self._known)
+            asked = part[start : start + len(answers.heads)]
+            kept = self.questions.asking.answers, self.questions.of_type
+            frames.append(_facts_of(self.reasoner, asked, new, *kept))
+            tick(start + len(answers.heads))
+        facts = pl.concat(frames)
+        self._best = best_facts(self._best, facts, self.top)
+        return facts.join(self._best.select(FACT), on=FACT, how="semi")
+
+    def finish(self, kept: Kept, progress: Tick | None = None) -> Iterator[pl.DataFrame]:
+        """The best facts of all parts with what speaks for each; in memory are those of one part and the best."""
+        best = pl.DataFrame(schema=FACTS)
+        for frame in kept.read(range(len(self.sizes))):
+            best = best_facts(best, frame, self.top)
+        probable = best
+        if self.min_probability is not None:
+            probable = best.filter(pl.col("probability") >= self.min_probability)
+        if probable.is_empty():
+            self.say(_why_none(best, self.min_probability))
+        reasons = _Reasons(self, probable)
+        first = len(self.sizes)
+        make_parts(reasons, kept, progress, first=first)
+        return kept.read(range(first, first + len(reasons.sizes)))
+
+    def close(self) -> None:
+        """End the processes that helped."""
+        self.reasoner.engine.close()
+
+
+class _Reasons:
+    """What speaks for facts that were found, in parts; the first is there even without facts."""
+
+    def __init__(self, work: CompletionWork, facts: pl.DataFrame) -> None:
+        self._work, self._facts = work, facts
+        self.request = work.request
+        self.sizes = cut(len(facts), _EXPLAINED) or [0]
+
+    def part(self, index: int, _: Callable[[int], None]) -> pl.DataFrame:
+        """Some of the facts with all that is said about them."""
+        first = index * _EXPLAINED
+        facts = self._facts.slice(first, _EXPLAINED)
+        return described(self._work.reasoner, self._work.held_out, facts, first)
+
+    def close(self) -> None:
+        """Leave the processes to the work that found the facts."""
 
 
 def complete(
@@ -53,7 +171,7 @@ def complete(
     asking: Asking = Asking(),  # noqa: B008 (frozen)
     held_out: bool = False,
     max_questions: int | None = None,
-    progress: Tick | None = None,
+    progress: StageTick | None = None,
     say: Callable[[str], None] | None = None,
 ) -> pl.DataFrame:
     """The most probable facts that no split and no edge states, the best first.
@@ -62,47 +180,42 @@ def complete(
     `held_out` validation and test facts count as missing and are marked. Probabilities are those of the reasoner, if it
     has any.
     """
-    ids = checked_request(reasoner, relations, head_type, top, min_probability, asking, max_questions)
-    tick, say = progress or (lambda *_: None), say or (lambda _: None)
-    calibration = reasoner.calibration
-    if calibration is None and min_probability is not None:
-        raise DataError(
-            "--min-probability needs probabilities, and none were measured: too few facts of this graph are held out; "
-            "leave it out"
-        )
-    request = {
-        "command": "complete",
-        "version": _VERSION,
-        "relations": ids,
-        **{"head_type": head_type, "top": top, "min_probability": min_probability},
-        **{"held_out": held_out, "max_questions": max_questions, "asking": asdict(asking)},
-        **fingerprint(reasoner.engine, reasoner.dataset),
-        "calibration_sha256": digest_of(calibration and calibration.to_dict()),
-    }
-    # The table's name and place are tried before questions are counted.
-    with nullcontext() if out is None else Parts(out, request) as parts:
-        known = ("train",) if held_out else SPLITS
-        questions = Questions(reasoner.dataset, asking, ids, head_type, max_questions, known)
-        if questions.left_out:
-            say(
-                f"{questions.left_out:,} questions are left out for --max-questions {max_questions:,}: "
-                "those whose entities are least like the ones that have an answer"
-            )
-        ask = partial(_facts_of_part, reasoner, questions, known, tick)
-        n_parts = -(-questions.total // PART)
+    work = CompletionWork(
+        reasoner,
+        relations,
+        head_type,
+        top,
+        min_probability,
+        asking=asking,
+        held_out=held_out,
+        max_questions=max_questions,
+        say=say,
+    )
+    if out is not None:
+        check_table(Path(out))
+    with InMemory() if out is None else Parts(out, work.request) as kept:
         try:
-            best = probable = _best(ask, n_parts, top, parts)
-            if min_probability is not None:
-                probable = best.filter(pl.col("probability") >= min_probability)
-            if probable.is_empty():
-                say(_why_none(best, min_probability))
-            describe = partial(described, reasoner, held_out)
-            frames = list(_explained(probable, describe, n_parts, parts, tick))
+            make_parts(work, kept, _stage(progress, "asked"))
+            return finished(work, kept, _stage(progress, "explained"))
         finally:
             reasoner.engine.close()
-        if parts is not None:
-            parts.finish(frames if table_format(parts.out) in ("jsonl", "parquet") else map(as_text, frames))
+
+
+def finished(work: CompletionWork, kept: Kept, progress: Tick | None = None) -> pl.DataFrame:
+    """The table of all parts, written to its place if they are kept on the disk; `progress` is told of reasons."""
+    frames = list(work.finish(kept, progress))
+
+    def write(path: Path) -> None:
+        holds_lists = table_format(path) in ("jsonl", "parquet")
+        write_table(path, frames if holds_lists else map(as_text, frames))
+
+    kept.finish(write)
     return pl.concat(frames)
+
+
+def _stage(progress: StageTick | None, name: str) -> Tick | None:
+    """What is told of one stage of the work alone."""
+    return None if progress is None else partial(progress, name)
 
 
 def checked_request(
@@ -135,57 +248,6 @@ def _why_none(best: pl.DataFrame, min_probability: float | None) -> str:
         return "no missing facts were found"
     most = probability_shown(max(probabilities))
     return f"no missing fact is as probable as {min_probability:g}; the best has {most}"
-
-
-def _facts_of_part(
-    reasoner: "Reasoner", questions: Questions, known: tuple[str, ...], tick: Tick, first: int
-) -> pl.DataFrame:
-    """The missing facts that one part of the questions finds, which begins with the question `first`."""
-    tick("asked", first, questions.total)
-    part = questions.part(first, min(first + PART, questions.total))
-    frames = [pl.DataFrame(schema=FACTS)]
-    for start, answers in reasoner.asker.batches(part.heads, part.relations):
-        new = NewAnswers.among(answers, reasoner.graph, reasoner.known, known)
-        asked = part[start : start + len(answers.heads)]
-        frames.append(_facts_of(reasoner, asked, new, questions.asking.answers, questions.of_type))
-        tick("asked", first + start + len(answers.heads), questions.total)
-    return pl.concat(frames)
-
-
-def _best(ask: Callable[[int], pl.DataFrame], n_parts: int, top: int, parts: Parts | None) -> pl.DataFrame:
-    """The best facts of all questions; in memory are those of one part and the best so far."""
-    best, done = pl.DataFrame(schema=FACTS), 0
-    if parts is not None:
-        done = min(parts.done(), n_parts)
-        for frame in islice(parts.read(), done):
-            best = best_facts(best, frame, top)
-    for index in range(done, n_parts):
-        facts = ask(index * PART)
-        best = best_facts(best, facts, top)
-        if parts is not None:
-            # What better facts have pushed out already cannot come back, so it need not be kept.
-            parts.write(index, facts.join(best.select(FACT), on=FACT, how="semi"))
-    return best
-
-
-def _explained(
-    best: pl.DataFrame,
-    describe: Callable[[pl.DataFrame, int], pl.DataFrame],
-    n_before: int,  # parts
-    parts: Parts | None,
-    tick: Tick,
-) -> Iterator[pl.DataFrame]:
-    """The facts with all that is said about them, in frames of which the first is there even without facts."""
-    done = parts.done() - n_before if parts is not None else 0
-    if parts is not None:
-        yield from islice(parts.read(), n_before, None)
-    for index in range(done, max(-(-len(best) // _EXPLAINED), 1)):
-        tick("explained", index * _EXPLAINED, len(best))
-        frame = describe(best.slice(index * _EXPLAINED, _EXPLAINED), index * _EXPLAINED)
-        if parts is not None:
-            parts.write(n_before + index, frame)
-        yield frame
-    tick("explained", len(best), len(best))
 
 
 def _facts_of(

@@ -1,7 +1,8 @@
 """Tests the explanations of a sample of answers: each question is asked again on changed graphs."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -75,6 +76,14 @@ class Measured:
     curve: tuple[EvidenceTest, ...]  # the explanation of the strongest paths alone, for each number of CURVE
 
 
+class Nothing(Enum):
+    """Why a question had nothing to measure."""
+
+    WITHOUT_FACTS = "head without any fact: attention cannot leave it"
+    UNREACHED = "no attention reached the stated answer"
+    STAYED = "the head itself was the answer: no fact led there"
+
+
 @dataclass(frozen=True)
 class Sample:
     """What was measured, and how many questions had nothing to measure."""
@@ -85,6 +94,12 @@ class Sample:
     without_facts: int  # heads without any fact: attention cannot leave them
     unreached: int  # stated answers that no attention reached
     stayed: int  # the head itself was the answer: no fact led there
+
+    @classmethod
+    def of(cls, found: Sequence[Measured | Nothing], of_questions: int) -> "Sample":
+        """What became of all questions that were drawn, in their order."""
+        measured = tuple(one for one in found if isinstance(one, Measured))
+        return cls(measured, len(found), of_questions, *(found.count(reason) for reason in Nothing))
 
 
 class ChangedGraphs:
@@ -169,33 +184,22 @@ class Evidence:
         return tuple(facts)
 
 
-def measure_predictions(
-    reasoner: "Reasoner",
-    plan: Measurement = Measurement(),  # noqa: B008 (frozen)
-    progress: Callable[[int, int], None] | None = None,
-) -> Sample:
-    """Test explanations of the answers to a sample of a split's questions."""
-    questions = split_questions(reasoner.dataset, plan.split, plan.answers)
-    drawn = _drawn(questions, plan.sample, plan.seed)
-    graphs = ChangedGraphs(reasoner.engine)
-    measured: list[Measured] = []
-    without_facts = unreached = stayed = 0
-    for done, (head, relation, *answer) in enumerate(drawn.tolist(), 1):
-        if not reasoner.graph.degree(head):
-            without_facts += 1
-        elif (explanation := explained(reasoner, head, relation, *answer)) is None:
-            unreached += 1
-        else:
-            # Draws depend on the question alone, so that a larger sample repeats them.
-            random = np.random.default_rng([plan.seed, head, relation])
-            evidence = Evidence(explanation, plan.kept_paths, plan.kept_share, random)
-            if evidence.facts("explanation"):
-                measured.append(_measured(explanation, evidence, graphs, (head, relation)))
-            else:
-                stayed += 1
-        if progress is not None:
-            progress(done, len(drawn))
-    return Sample(tuple(measured), len(drawn), len(questions), without_facts, unreached, stayed)
+def measure_question(
+    reasoner: "Reasoner", graphs: ChangedGraphs, plan: Measurement, question: Sequence[int]
+) -> Measured | Nothing:
+    """Test the explanation of the answer to one question: head, relation and, if stated, answer."""
+    head, relation, *answer = question
+    if not reasoner.graph.degree(head):
+        return Nothing.WITHOUT_FACTS
+    explanation = explained(reasoner, head, relation, *answer)
+    if explanation is None:
+        return Nothing.UNREACHED
+    # Draws depend on the question alone, so that a larger sample repeats them.
+    random = np.random.default_rng([plan.seed, head, relation])
+    evidence = Evidence(explanation, plan.kept_paths, plan.kept_share, random)
+    if not evidence.facts("explanation"):
+        return Nothing.STAYED
+    return _measured(explanation, evidence, graphs, (head, relation))
 
 
 def split_questions(dataset: Dataset, split: str, answers: str = "first") -> np.ndarray:
@@ -217,7 +221,8 @@ def explained(
     return result.explain(answer) if answer is None or result.is_reached(answer) else None
 
 
-def _drawn(questions: np.ndarray, sample: int | None, seed: int) -> np.ndarray:
+def draw(questions: np.ndarray, sample: int | None, seed: int) -> np.ndarray:
+    """Some of the questions in their order, or all."""
     if sample is None or sample >= len(questions):
         return questions
     if sample < 1:

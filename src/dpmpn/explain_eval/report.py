@@ -1,9 +1,8 @@
 """Sums up what tests of explanations showed, as plain values with their uncertainty."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +15,7 @@ from dpmpn.explain_eval.fidelity import (
     Measurement,
     Outcome,
     Sample,
-    measure_predictions,
 )
-
-if TYPE_CHECKING:
-    from dpmpn.reasoner.reasoner import Reasoner
 
 _RESAMPLES = 1000
 _FEWEST = 10  # values that an interval is given for
@@ -34,18 +29,11 @@ GROUPS: dict[str, Callable[[Measured], bool]] = {
 }
 
 
-def measure_explanations(
-    reasoner: "Reasoner",
-    plan: Measurement = Measurement(),  # noqa: B008 (frozen)
-    progress: Callable[[int, int], None] | None = None,
-) -> dict[str, Any]:
-    """How necessary and how sufficient the facts of explanations are, against random ones and shortest paths."""
-    started = time.perf_counter()
-    summary = summarise(measure_predictions(reasoner, plan, progress))
+def report_of(dataset: str, plan: Measurement, sample: Sample, seconds: float) -> dict[str, Any]:
+    """The measures of a sample, with what was asked to be measured."""
     settings = asdict(plan)
     del settings["sample"]  # how many were drawn is in the summary
-    seconds = time.perf_counter() - started
-    return {"dataset": reasoner.dataset.name, **settings, **summary, "seconds": seconds}
+    return {"dataset": dataset, **settings, **summarise(sample), "seconds": seconds}
 
 
 def summarise(sample: Sample) -> dict[str, Any]:

@@ -41,16 +41,19 @@ def is_own(path: Path) -> bool:
 
 
 @contextmanager
-def holding(folder: Path) -> Iterator[None]:
-    """Keep other processes from writing in a folder; those that only read are not held up."""
+def holding(folder: Path, name: str = LOCK, shared: bool = False) -> Iterator[None]:
+    """Keep other processes from writing in a folder; those that only read are not held up.
+
+    Several may hold it together, if each of them says that it is shared.
+    """
 
     def taken(holder: str) -> RunError:
         return RunError(f"{folder} is in use by another process{holder}; wait for it or choose another --out")
 
-    path = folder / LOCK
+    path = folder / name
     with ExitStack() as held:
         try:
-            held.enter_context(locked(path, taken))
+            held.enter_context(locked(path, taken, shared))
         except OSError as error:
             reason = (
                 "it is a link, which you can remove"
@@ -62,12 +65,24 @@ def holding(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def locked(path: Path, taken: Callable[[str], DpmpnError]) -> Iterator[None]:
+def waiting_for(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, made if it is not there, as soon as no other process has it: for a moment's work."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | NOT_THROUGH_LINKS, 0o666)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}; choose another --out") from error
+    with open(handle, "r+b", buffering=0):
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def locked(path: Path, taken: Callable[[str], DpmpnError], shared: bool = False) -> Iterator[None]:
     """Hold the lock of a file, made if it is not there; `taken` says that another process has it, and which."""
     with open(os.open(path, os.O_RDWR | os.O_CREAT | NOT_THROUGH_LINKS, 0o666), "r+b", buffering=0) as file:
-        if not _lock(file.fileno()):
+        if not _lock(file.fileno(), fcntl.LOCK_SH if shared else fcntl.LOCK_EX):
             raise taken(_holder(file))
-        if is_own(path):  # who holds it is only for the message above
+        if is_own(path):  # who holds it, or one of those who do, is only for the message above
             with suppress(OSError):
                 file.truncate(0)
                 file.write(f"{os.getpid()} {socket.gethostname()}\n".encode())
@@ -83,10 +98,10 @@ def _holder(file: IO[bytes]) -> str:
     return f" (pid {int(pid)} on host {host:.80})" if pid.isdecimal() else ""
 
 
-def _lock(handle: int) -> bool:
+def _lock(handle: int, how: int = fcntl.LOCK_EX) -> bool:
     """Lock an open file or folder until it is closed, or this process ends; False where another process has it."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, how | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

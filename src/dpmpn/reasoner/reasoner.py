@@ -355,12 +355,11 @@ class Reasoner(AskedModel):
         with meter_for_python("asked", shown=progress is True) as meter:
             told = progress if callable(progress) else meter.show_speed
             try:
-                report = evaluate(
+                return evaluate(
                     self.engine, self.dataset, split, per_relation=per_relation, limit=limit, progress=told
                 )
             finally:
                 self.engine.close()
-        return {**report, "coverage": report["both"]["coverage"]}
 
     @typed
     def score(self, facts: Any = None, y: None = None) -> float:

@@ -15,13 +15,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from dpmpn.bulk.work import Tick
 from dpmpn.config import Config, to_dict
 from dpmpn.data.dataset import Dataset
 from dpmpn.engine.engine import Engine
 from dpmpn.engine.machine import process_usage
 from dpmpn.engine.model import Model
 from dpmpn.errors import ConfigError, DataError, Diverged, RunError
-from dpmpn.evaluate.evaluator import Tick, rank_queries
+from dpmpn.evaluate.evaluator import rank_queries
 from dpmpn.evaluate.known import KnownAnswers
 from dpmpn.evaluate.ranking import Ranks, rank_dense
 from dpmpn.lab.compare.embedding import EMBEDDING_MODELS, FORMS, EmbeddingSettings
