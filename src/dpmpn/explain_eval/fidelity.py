@@ -284,18 +284,3 @@ def edges_of(graph: KnowledgeGraph, facts: Iterable[EdgeIds]) -> np.ndarray:
     edges = np.concatenate([ids, backward[backward[:, 1] >= 0]])
     found = graph.find_edges(*edges.T) if len(edges) else np.empty(0, np.int64)
     return np.unique(found[found >= 0])
-
-
-def only_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:
-    """The graph of some of the edges, with all its entities and relations."""
-    per_head = np.bincount(graph.edge_heads(edges), minlength=graph.n_entities)
-    return replace(
-        graph,
-        offsets=np.concatenate([[0], np.cumsum(per_head)]).astype(np.int64),
-        relations=graph.relations[edges],
-        tails=graph.tails[edges],
-    )
-
-
-def _kept(edges: SampledEdges, keep: np.ndarray) -> SampledEdges:
-    return SampledEdges(edges.heads[keep], edges.relations[keep], edges.tails[keep])
