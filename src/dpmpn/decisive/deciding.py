@@ -40,7 +40,7 @@ def _necessary(variants: Variants, before: Outcome, most: int) -> DecisiveSet:
     """A small set of facts without which an answer loses its rank, tried on the graph that really lacks them."""
 
     def is_lost(outcome: Outcome) -> bool:
-        return outcome.rank > before.rank
+        return not outcome.keeps_rank(before)
 
     def test(sets: Sequence[Facts]) -> list[tuple[bool, float]]:
         return [(is_lost(outcome), -outcome.score) for outcome in variants.without(sets)]
@@ -69,7 +69,7 @@ def _necessary(variants: Variants, before: Outcome, most: int) -> DecisiveSet:
 def _confirmed(
     variants: Variants, found: Facts, is_finished: bool, is_lost: Callable[[Outcome], bool]
 ) -> DecisiveSet:
-    """The set as it is on the changed graph, where what was drawn or counted of the graph may differ: see `Variants`."""
+    """The set as it is on the changed graph, of which something else may be drawn or counted."""
     facts = found
     for _ in range(_ENLARGED):
         outcome = variants.on_changed_graph(facts)
@@ -84,12 +84,18 @@ def _confirmed(
 def _sufficient(variants: Variants, before: Outcome) -> DecisiveSet:
     """A small set of facts with which alone an answer keeps its rank, tried on the graph of these and no others."""
 
+    def is_kept(outcome: Outcome) -> bool:
+        return outcome.keeps_rank(before) and outcome.keeps_overall(before)
+
     def test(sets: Sequence[Facts]) -> list[tuple[bool, float]]:
-        return [(outcome.rank <= before.rank, outcome.score) for outcome in variants.alone(sets)]
+        return [(is_kept(outcome), outcome.score) for outcome in variants.alone(sets)]
 
     flow, graph = variants.flow_without(()), variants.graph
     walks = strongest_walks(flow, KEPT_PATHS, KEPT_SHARE)
-    pools = [facts_among(graph, [edge for walk in walks for edge in walk.edges]), carriers(flow, graph)[:_POOL]]
+    pools = [
+        facts_among(graph, [edge for walk in walks for edge in walk.edges]),
+        carriers(flow, graph)[:_POOL],
+    ]
 
     def sets() -> Iterator[Facts]:
         if facts := enough_alone(pools, test):
@@ -99,21 +105,24 @@ def _sufficient(variants: Variants, before: Outcome) -> DecisiveSet:
     found, is_finished = _last(sets())
     if found is not None:
         outcome = variants.on_facts_alone(found)
-        if outcome.rank <= before.rank:
+        if is_kept(outcome):
             return DecisiveSet(found, outcome, "", is_finished)
     largest = max(pools, key=len)
     outcome = variants.on_facts_alone(largest)
     facts = f"with the {counted(len(largest), 'fact')} along which most attention came to it, and no others"
-    reason = f"{facts}, it is number {outcome.rank:,}" if largest else "no fact carried attention to it"
-    return DecisiveSet(None, outcome, reason if is_finished else f"{reason}; then there were no questions left")
+    rank = "no attention reaches it" if outcome.rank is None else f"it is number {outcome.rank:,}"
+    reason = f"{facts}, {rank}" if largest else "no fact carried attention to it"
+    return DecisiveSet(
+        None, outcome, reason if is_finished else f"{reason}; then there were no questions left"
+    )
 
 
 def _last(sets: Iterator[Facts]) -> tuple[Facts | None, bool]:
     """The last of ever better sets, and whether their search came to its end before the questions did."""
     best = None
     try:
-        for best in sets:
-            pass
+        for found in sets:
+            best = found
     except Spent:
         return best, False
     return best, True

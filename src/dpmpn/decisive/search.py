@@ -6,7 +6,9 @@ from dpmpn.decisive.variants import Facts, Variants, carriers
 from dpmpn.explain.decisive import Outcome
 
 _WIDTH = 24  # facts tried one by one in a round: those along which most attention came
-_COMMITTED = 4  # facts that go at a time: then the question is asked again, and other facts carry the attention
+_COMMITTED = (
+    4  # facts that go at a time: then the question is asked again, and other facts carry the attention
+)
 _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 Test = Callable[[Sequence[Facts]], list[tuple[bool, float]]]

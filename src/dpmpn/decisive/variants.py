@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Facts = tuple[EdgeIds, ...]
 _TOGETHER = 64  # variants in a batch: more are no quicker, and each has profiles and states of its own
 
+_MOST_VALUES = 1 << 24  # probabilities of all entities, over the variants of a batch
+
 
 class Spent(Exception):
     """As many questions were asked as were allowed."""
@@ -39,7 +41,9 @@ class Variants:
         self.questions, self.most = 0, most
         stated = self.graph.find_edges(*np.array([[head], [relation], [answer]])) >= 0
         self.itself = facts_among(self.graph, np.array([[head, relation, answer]])[stated])
-        self._rivals = np.full(self.graph.n_entities, -1, np.int8)  # whether each is one, -1 where nobody looked yet
+        self._rivals = np.full(
+            self.graph.n_entities, -1, np.int8
+        )  # whether each is one, -1 where nobody looked yet
         self._edges: dict[EdgeIds, np.ndarray] = {}
         self._fits = bool(self._are_fitting(np.array([answer]))[0])
         self._rivals[answer] = 1
@@ -75,13 +79,16 @@ class Variants:
 
     def _once(self, engine: Engine) -> Outcome:
         self.questions += 1  # whatever is left: what was found is tried
-        (outcome,) = self._outcomes(engine.answer(engine.asking_batch(np.array([self.head]), np.array([self.relation]))))
+        (outcome,) = self._outcomes(
+            engine.answer(engine.asking_batch(np.array([self.head]), np.array([self.relation])))
+        )
         return outcome
 
     def _on(self, engine: Engine, hidden: Sequence[np.ndarray]) -> list[Outcome]:
         found: list[Outcome] = []
-        for start in range(0, len(hidden), _TOGETHER):
-            some = hidden[start : start + _TOGETHER]
+        together = max(1, min(_TOGETHER, _MOST_VALUES // self.graph.n_entities))
+        for start in range(0, len(hidden), together):
+            some = hidden[start : start + together]
             self._count(len(some))
             found += self._outcomes(engine.answer(engine.without_each(self.head, self.relation, some)))
         return found
@@ -103,18 +110,24 @@ class Variants:
         return np.unique(np.concatenate([np.empty(0, np.int64), *(self._edges[fact] for fact in facts)]))
 
     def _outcomes(self, answer: Answer) -> list[Outcome]:
-        attention, own = answer.attention.detach().cpu().numpy(), answer.of_entity(self.answer)
-        is_rival = self._is_rival(answer.nodes)
+        attention, every = answer.attention.detach().cpu().numpy(), answer.of_all(self.graph.n_entities)
         found = []
-        for query in range(len(answer.offsets) - 1):
+        for query in range(len(every)):
             part = slice(*answer.offsets[query : query + 2])
-            nodes, scores = answer.nodes[part], attention[part]
-            counts = is_rival[part] & (scores > 0)
-            nodes, scores, score = nodes[counts], scores[counts], own[query]
-            order = np.lexsort((nodes, -scores))  # as answers are listed
-            at = np.flatnonzero(nodes[order] == self.answer)
-            rank = int(at[0]) + 1 if len(at) else len(order) + 1
-            found.append(Outcome(float(score), rank, int(nodes[order[0]]) if len(order) else None))
+            nodes, scores, own = answer.nodes[part], attention[part], every[query, self.answer]
+            counts = self._is_rival(nodes) & (scores > 0)
+            order = np.lexsort((nodes[counts], -scores[counts]))  # as answers are listed
+            listed = nodes[counts][order]
+            at = np.flatnonzero(listed == self.answer)
+            better = np.flatnonzero(every[query] > own) if own > 0 else None
+            found.append(
+                Outcome(
+                    float(own),
+                    int(at[0]) + 1 if len(at) else None,
+                    None if better is None else 1 + int(self._is_rival(better).sum()),
+                    int(listed[0]) if len(listed) else None,
+                )
+            )
         return found
 
     def _is_rival(self, entities: np.ndarray) -> np.ndarray:
@@ -145,7 +158,9 @@ def facts_of(graph: KnowledgeGraph, entity: int) -> Facts:
     """All facts of an entity."""
     away = np.arange(*graph.offsets[entity : entity + 2])
     edges = np.union1d(away, np.flatnonzero(graph.tails == entity))
-    return facts_among(graph, np.stack([graph.edge_heads(edges), graph.relations[edges], graph.tails[edges]], 1))
+    return facts_among(
+        graph, np.stack([graph.edge_heads(edges), graph.relations[edges], graph.tails[edges]], 1)
+    )
 
 
 def facts_among(graph: KnowledgeGraph, edges: np.ndarray) -> Facts:

@@ -50,21 +50,6 @@ class Answer:
         every[query, self.nodes] = self.attention.detach().cpu().numpy()
         return every
 
-    def of_entity(self, entity: int) -> np.ndarray:
-        """The probability of one entity: queries."""
-        n_queries = len(self.offsets) - 1
-        found = np.zeros(n_queries)
-        if self.unlisted is not None:
-            found[:] = self.unlisted.probability[:, int(self.unlisted.of_entity[entity])].cpu().numpy()
-            if self.unlisted.apart is not None:
-                query, entities, probability = self.unlisted.apart
-                own = entities == entity
-                found[query[own]] = probability.cpu().numpy()[own]
-        at = self.find(np.full(n_queries, entity))
-        listed = at >= 0
-        found[listed] = self.attention.detach().cpu().numpy()[at[listed]]
-        return found
-
     def find(self, targets: np.ndarray) -> np.ndarray:
         """Position of each query's target among the nodes, -1 if it was not reached."""
         query = np.repeat(np.arange(len(targets)), np.diff(self.offsets))

@@ -82,7 +82,9 @@ class Engine:
         """The final attention of every query, nodes ascending within a query."""
         if not len(batch):
             return Answer(np.zeros(1, np.int64), np.empty(0, np.int32), self.model.entities.new_empty(0))
-        if self._on_graph.reference and batch.removed_offsets is not None:  # by definition each is asked alone
+        if (
+            self._on_graph.reference and batch.removed_offsets is not None
+        ):  # by definition each is asked alone
             alone = [self.answer(batch.alone(self.graph, query), horizon) for query in range(len(batch))]
             return join_answers(alone)
         return self._checked(join_answers(self._run(batch, horizon or self.config.asking_horizon(), None)))
@@ -196,7 +198,9 @@ class Engine:
                 budget, self.graph, self.model.settings, horizon, training
             )
         fitting = self._fitting[horizon, training]
-        threads = self.threads if batch.removed_offsets is None else 1  # workers take what is removed from all
+        threads = (
+            self.threads if batch.removed_offsets is None else 1
+        )  # workers take what is removed from all
         n_parts = threads if len(batch) >= _WORTH_SPLITTING else 1
         if len(batch) > fitting * n_parts:
             n_parts = -(-len(batch) // fitting)

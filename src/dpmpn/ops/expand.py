@@ -74,11 +74,11 @@ def expand(
     """Sampled out-edges of every attending-from node, then its self-loop.
 
     `removed` holds the edge ids that queries must not see, ascending for each: those of query q stand at
-    removed_offsets[q]:removed_offsets[q+1], and where there are no offsets, all are every query's. Of more than `per_relation` remaining edges of
-    a node and a relation, `per_relation` are drawn by the permutation keyed by (query, step, node, relation); then, of
-    more than `limit` edges left to a node, `limit` by the permutation keyed by (query, step, node). Returns the edges
-    grouped by attending-from node, each group sorted by (relation, tail) with the self-loop last: their offsets,
-    relations, tails and edge ids (-1 for self-loops).
+    removed_offsets[q]:removed_offsets[q+1], and where there are no offsets, all are every query's. Of more than
+    `per_relation` remaining edges of a node and a relation, `per_relation` are drawn by the permutation keyed by
+    (query, step, node, relation); then, of more than `limit` edges left to a node, `limit` by the permutation keyed by
+    (query, step, node). Returns the edges grouped by attending-from node, each group sorted by (relation, tail) with
+    the self-loop last: their offsets, relations, tails and edge ids (-1 for self-loops).
     """
     n_from = len(from_node)
     edge_offsets = np.zeros(n_from + 1, np.int64)

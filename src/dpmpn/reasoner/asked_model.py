@@ -254,5 +254,14 @@ class AskedModel:
 
     def _forget(self) -> None:
         """Drop what was read from an earlier run."""
-        for name in ("dataset", "engine", "engine_beside", "known", "unseen", "asker", "expectations", "calibration"):
+        for name in (
+            "dataset",
+            "engine",
+            "engine_beside",
+            "known",
+            "unseen",
+            "asker",
+            "expectations",
+            "calibration",
+        ):
             self.__dict__.pop(name, None)

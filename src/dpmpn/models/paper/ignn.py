@@ -96,7 +96,9 @@ def _ranges(ascending: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.n
     """Where each value stands among ascending ones: its index and the position, once for each time it is there."""
     first, last = (np.searchsorted(ascending, values, side) for side in ("left", "right"))
     at = np.repeat(np.arange(len(values)), last - first)
-    return at, np.arange(len(at)) + np.repeat(first - np.concatenate([[0], np.cumsum(last - first)[:-1]]), last - first)
+    return at, np.arange(len(at)) + np.repeat(
+        first - np.concatenate([[0], np.cumsum(last - first)[:-1]]), last - first
+    )
 
 
 @kernel

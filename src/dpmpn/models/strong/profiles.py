@@ -23,9 +23,10 @@ class Profiles:
     """The different profiles of a graph's entities, as a batch sees them."""
 
     of_entity: np.ndarray  # int64, entities: the index of each one's profile
-    sizes: np.ndarray  # float64, profiles, or queries x profiles where edges are hidden query by query: entities of each
+    # float64, profiles: how many entities have each; queries x profiles where each query has removed edges of its own.
+    sizes: np.ndarray
     features: SparseRows  # profiles x n_features
-    # int64, ascending, query * entities + entity: who has another profile for a query; these are the last ones, in order.
+    # int64, ascending, query * entities + entity: who has a profile of its own for a query: the last ones, in order.
     changed: np.ndarray = field(default_factory=lambda: NO_EDGES)
 
     def __len__(self) -> int:
