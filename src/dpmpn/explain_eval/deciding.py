@@ -49,8 +49,8 @@ def deciding_test(
     variants = Variants(reasoner, *question, QUESTIONS)
     lost: Facts = ()
     with suppress(Spent):
-        for lost in _most_lost(variants, found.before.score):
-            pass
+        for facts in _most_lost(variants, found.before.score):
+            lost = facts
     others = _other_choices(explanation, evidence, variants)
     necessary, sufficient = found.necessary.facts, found.sufficient.facts
 

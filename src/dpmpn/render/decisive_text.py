@@ -22,6 +22,11 @@ def decisive_lines(explanation: ExplanationData) -> list[str]:
     ]
 
 
+def decisive_text(explanation: ExplanationData) -> str:
+    """All of it, for where nothing else is said."""
+    return "\n".join([*prior_lines(explanation), *decisive_lines(explanation)]).strip()
+
+
 def prior_lines(explanation: ExplanationData) -> list[str]:
     """The first thing to say where the facts of the head do not decide: nothing where they do, or nobody asked."""
     found = explanation.decisive
