@@ -99,8 +99,7 @@ def test_with_few_questions_what_was_found_until_then_is_told():
     head, relation, _ = asked.question_ids("Serbia", "in_subregion")
     answer = asked.graph.entities.id("Southern Europe")
     found = decisive(asked, head, relation, answer, questions=3)
-    assert found.necessary.facts is None and found.sufficient.facts is None
-    assert "no questions left" in found.necessary.reason and "no questions left" in found.sufficient.reason
+    assert found.necessary.facts is None and "no questions left" in found.necessary.reason
     some = decisive(asked, head, relation, answer, questions=45)
     assert some.necessary.facts is not None and not some.necessary.is_smallest
 

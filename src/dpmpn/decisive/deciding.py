@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dpmpn.decisive.search import enough_alone, removals, smaller
 from dpmpn.decisive.variants import Facts, Spent, Variants, carriers, facts_among, facts_of
 from dpmpn.explain.decisive import Decisive, DecisiveSet, Outcome
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 QUESTIONS = 600  # asked for each set at most
 MOST_FACTS = 20  # of a necessary set: more are no reason that people read
 _POOL = 256  # facts that a sufficient set is looked for among: those along which most attention came
+_SPENT = "; then there were no questions left"
 _ENLARGED = 3  # times a set that does not hold on the changed graph is made larger
 
 
@@ -28,7 +31,7 @@ def decisive(
     most_facts: int = MOST_FACTS,
 ) -> Decisive:
     """What decides about an answer: the smallest sets that were found with so many questions for each."""
-    variants = Variants(asked, head, relation, answer, questions)
+    variants = Variants(asked, head, relation, answer, questions + 2)
     before, isolated = variants.without([(), facts_of(variants.graph, head)])
     necessary = _necessary(variants, before, most_facts)
     variants.most = variants.questions + questions
@@ -58,12 +61,14 @@ def _necessary(variants: Variants, before: Outcome, most: int) -> DecisiveSet:
     found, is_finished = _last(sets())
     if found is not None:
         return _confirmed(variants, found, is_finished, is_lost)
+    if not largest:
+        return DecisiveSet(
+            None, None, "no fact was found that carries attention to it" + _SPENT * (not is_finished)
+        )
     outcome = variants.on_changed_graph(largest)
     facts = f"without the {counted(len(largest), 'fact')} it depends on most"
     still = f"{facts}, it keeps its rank with a score of {score_shown(outcome.score)}"
-    if not largest:
-        still = "no fact was found that carried attention to it"
-    return DecisiveSet(None, outcome, still if is_finished else f"{still}; then there were no questions left")
+    return DecisiveSet(None, outcome, still + _SPENT * (not is_finished))
 
 
 def _confirmed(
@@ -75,6 +80,7 @@ def _confirmed(
         outcome = variants.on_changed_graph(facts)
         if is_lost(outcome):
             return DecisiveSet(facts, outcome, "", is_finished and facts is found)
+        variants.most = max(variants.most, variants.questions + 1)
         others = [f for f in carriers(variants.flow_without(facts), variants.graph) if f not in facts]
         facts = (*facts, *others[: len(facts)])
     reason = f"a set of {counted(len(found), 'fact')} was found that does not hold on the graph without them"
@@ -93,7 +99,7 @@ def _sufficient(variants: Variants, before: Outcome) -> DecisiveSet:
     flow, graph = variants.flow_without(()), variants.graph
     walks = strongest_walks(flow, KEPT_PATHS, KEPT_SHARE)
     pools = [
-        facts_among(graph, [edge for walk in walks for edge in walk.edges]),
+        facts_among(graph, np.array([edge for walk in walks for edge in walk.edges])),
         carriers(flow, graph)[:_POOL],
     ]
 
@@ -108,13 +114,16 @@ def _sufficient(variants: Variants, before: Outcome) -> DecisiveSet:
         if is_kept(outcome):
             return DecisiveSet(found, outcome, "", is_finished)
     largest = max(pools, key=len)
+    if not largest:
+        return DecisiveSet(None, None, "no fact carries attention to it")
     outcome = variants.on_facts_alone(largest)
+    if is_kept(outcome):
+        return DecisiveSet(largest, outcome, "")
     facts = f"with the {counted(len(largest), 'fact')} along which most attention came to it, and no others"
     rank = "no attention reaches it" if outcome.rank is None else f"it is number {outcome.rank:,}"
-    reason = f"{facts}, {rank}" if largest else "no fact carried attention to it"
-    return DecisiveSet(
-        None, outcome, reason if is_finished else f"{reason}; then there were no questions left"
-    )
+    if outcome.keeps_rank(before):
+        rank = "it would be less likely than entities that attention does not reach"
+    return DecisiveSet(None, outcome, f"{facts}, {rank}{_SPENT * (not is_finished)}")
 
 
 def _last(sets: Iterator[Facts]) -> tuple[Facts | None, bool]:

@@ -34,9 +34,9 @@ def prior_lines(explanation: ExplanationData) -> list[str]:
         return []
     names = _Names(explanation)
     return [
-        f"The prior decides here, and not the facts: without any fact of {names.head}, the model would still judge "
-        f"{names.answer} no less likely than it does any other answer (score {score_shown(found.isolated.score)}, "
-        f"before {score_shown(found.before.score)}).",
+        f"The prior decides here, and not the facts: without any fact of {names.head}, the model would rank "
+        f"{names.answer} no lower (score {score_shown(found.isolated.score)}, before "
+        f"{score_shown(found.before.score)}).",
         "",
     ]
 
@@ -76,7 +76,7 @@ def _these(found: DecisiveSet) -> str:
 def _set_lines(found: DecisiveSet, names: _Names, beginning: str, before: Outcome) -> list[str]:
     kind = beginning.partition(":")[0]
     if found.facts is None or found.outcome is None:
-        return [f"  {kind}: no such set was found; {sentence(found.reason)}"]
+        return [f"  {kind}: no such set was found: {sentence(found.reason)}"]
     more = "" if found.is_smallest else " Some of them may not be needed: there were no questions left."
     lines = [f"  {beginning}, {_became(found.outcome, names, before)}.{more}"]
     return [*lines, *(f"    {names.fact(fact)}" for fact in found.facts)]

@@ -100,8 +100,9 @@ def _answer(reached: Reached) -> Answer:
     profiles, apart = reached.profiles, None
     if profiles.sizes.ndim > 1:
         query, entities = np.divmod(profiles.changed, len(profiles.of_entity))
-        of_profile, of_changed = of_profile.split([len(profiles) - len(query), len(query)], 1)
-        apart = Apart(query, entities, of_changed[query, np.arange(len(query))])
+        n_shared = len(profiles) - len(query)
+        apart = Apart(query, entities, of_profile[query, n_shared + np.arange(len(query))])
+        of_profile = of_profile[:, :n_shared]
     return Answer(reached.offsets, reached.nodes, own, Unlisted(profiles.of_entity, of_profile, apart))
 
 
