@@ -98,10 +98,16 @@ def test_with_few_questions_what_was_found_until_then_is_told():
     asked = reasoner("demo")
     head, relation, _ = asked.question_ids("Serbia", "in_subregion")
     answer = asked.graph.entities.id("Southern Europe")
-    found = decisive(asked, head, relation, answer, questions=3)
-    assert found.necessary.facts is None and "no questions left" in found.necessary.reason
-    some = decisive(asked, head, relation, answer, questions=45)
-    assert some.necessary.facts is not None and not some.necessary.is_smallest
+    whole = decisive(asked, head, relation, answer).necessary
+    sizes = []
+    for questions in (3, 30, 36, 38, 40, 42, 60):
+        found = decisive(asked, head, relation, answer, questions).necessary
+        if found.facts is None:
+            assert not sizes and found.reason.endswith("then there were no questions left")
+        else:
+            sizes.append(len(found.facts))
+            assert not found.is_smallest or found.facts == whole.facts
+    assert sizes and sizes == sorted(sizes, reverse=True) and sizes[-1] == len(whole.facts)
 
 
 def test_where_the_prior_decides_that_is_the_first_sentence():
