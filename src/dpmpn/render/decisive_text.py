@@ -33,10 +33,12 @@ def prior_lines(explanation: ExplanationData) -> list[str]:
     if found is None or not found.is_prior:
         return []
     names = _Names(explanation)
+    what = (
+        "decides here, and not the facts" if found.necessary.facts is None else "alone would decide the same"
+    )
     return [
-        f"The prior decides here, and not the facts: without any fact of {names.head}, the model would rank "
-        f"{names.answer} no lower (score {score_shown(found.isolated.score)}, before "
-        f"{score_shown(found.before.score)}).",
+        f"The prior {what}: without any fact of {names.head}, the model would rank {names.answer} no lower "
+        f"(score {score_shown(found.isolated.score)}, before {score_shown(found.before.score)}).",
         "",
     ]
 
