@@ -25,6 +25,7 @@ FLOORS = (
     Floor("server, laboratory, first steps", ("serve", "lab", "start")),
     Floor("Python", ("reasoner",)),
     Floor("many questions", ("complete", "explain_eval", "learnt")),
+    Floor("what decides", ("decisive",)),
     Floor("asking", ("ask",)),
     Floor("pictures, pages", ("render",)),
     Floor("reasons", ("explain",)),

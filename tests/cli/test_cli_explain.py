@@ -4,11 +4,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import pytest
 from tiny_family import Call
 
 from dpmpn.errors import ConfigError
-from dpmpn.render.export import FORMAT, VERSION
+from dpmpn.render.export import FORMAT, VERSION, schema
 from dpmpn.render.formats import FORMATS
 from dpmpn.wording import counted
 
@@ -146,6 +147,42 @@ def test_facts_are_taken_away_and_the_answer_is_no_longer_known(
     assert "The graph already states this fact." not in result.out
 
 
+def test_what_if_a_fact_were_not_there_and_with_it(call: Call, trained: Path, tmp_path: Path) -> None:
+    asked = ("explain", trained, "child7", "father", "father7")
+    result = call(*asked, "--without", "mother7, husband, father7")
+    assert result.code == 0, result
+    removed, change = result.out.splitlines()[:2]
+    assert removed == "1 fact removed" and change.startswith("father7: no attention reaches it; before, ")
+    file = tmp_path / "facts.csv"
+    file.write_text("head,relation,tail\nmother6,husband,father6\n")
+    both = call(*asked, "--with", "child7, mother, mother6", "--remove", file)
+    assert both.out.startswith("1 fact added, 1 removed\nfather7: ")
+    quoted = call(*asked, "--without", '"mother7", husband, "father, the 7th"')
+    assert quoted.code == 2 and "unknown entity 'father, the 7th'" in quoted.err
+
+
+def test_deciding_facts_are_told_and_written(call: Call, trained: Path) -> None:
+    asked = ("explain", trained, "child7", "father", "father7", "--decisive")
+    text = call(*asked)
+    assert text.code == 0, text
+    assert "What decides, found by asking again on changed graphs:" in text.out
+    record = json.loads(call(*asked, "--json", "-").out)
+    jsonschema.validate(record, schema())
+    assert "necessary" in record and "sufficient" in record
+    for name in ("necessary", "sufficient"):
+        assert (record[name] is None) == (record["decisive"][f"{name}_reason"] is not None)
+    assert "necessary" not in json.loads(call(*asked[:-1], "--json", "-").out)
+
+
+def test_a_stated_answer_is_explained_as_if_unknown(call: Call, trained: Path) -> None:
+    asked = ("explain", trained, "child0", "father", "father0")
+    unknown = call(*asked)
+    assert "It was asked as if it did not" in unknown.out
+    assert "child0, father, father0\n" not in unknown.out.partition("Selected key edges")[2]
+    kept = call(*asked, "--keep-fact")
+    assert "child0, father, father0\n" in kept.out.partition("Selected key edges")[2]
+
+
 def test_labels_of_a_file(call: Call, trained: Path, tmp_path: Path) -> None:
     labels = tmp_path / "names.tsv"
     labels.write_text("id\tname\nmother0\tMaria\nmother\tis a child of\n")
@@ -182,6 +219,8 @@ def test_the_summary_is_one_line(call: Call, trained: Path, tmp_path: Path) -> N
         (["child0", "mother", "--format", "json,csv"], "give --out DIR to write several"),
         (["child0", "mother", "--format", "dot", "--json", "-"], "cannot both be printed"),
         (["child0", "mother", "--n-dims", "3"], "No such option"),
+        (["child0", "mother", "--without", "child0, mother"], "give head, relation and tail with commas"),
+        (["child0", "mother", "--with", "child0, mothr, mother0"], "unknown relation 'mothr'"),
         (["child0"], "RELATION"),
     ],
 )

@@ -9,9 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmpn
+from dpmpn.data.changed_graph import only_edges
+from dpmpn.decisive.variants import edges_of
 from dpmpn.explain.distance import shortest_paths
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE
 from dpmpn.explain.paths import fact_of, named_fact
+from dpmpn.explain_eval.deciding import CHOICES
 from dpmpn.explain_eval.fidelity import (
     KINDS,
     ChangedGraphs,
@@ -19,13 +22,11 @@ from dpmpn.explain_eval.fidelity import (
     EvidenceTest,
     Measured,
     Measurement,
-    Outcome,
     Sample,
-    edges_of,
     explained,
-    only_edges,
-    outcome,
+    hidden_fact,
 )
+from dpmpn.explain_eval.outcome import Outcome, outcome
 from dpmpn.explain_eval.report import estimate, summarise
 from dpmpn.explain_eval.work import measure_explanations, measure_predictions
 
@@ -71,7 +72,9 @@ cases = st.integers(0, FAMILIES - 1).flatmap(of_one_family)
 def test_asking_without_facts_is_asking_a_reasoner_that_lacks_them(reasoner, case) -> None:
     question, answer, facts = case
     head, relation, target = ids(reasoner, (*question, answer))
-    found = ChangedGraphs(reasoner.engine).without(head, relation, target, [ids(reasoner, f) for f in facts])
+    graphs = ChangedGraphs(reasoner.engine_beside, head, relation, target)
+    nothing, found = graphs.without([[], [ids(reasoner, f) for f in facts]])
+    assert facts or found == nothing
     engine = reasoner.with_facts(remove=facts).engine
     expected = engine.answer(engine.asking_batch(np.array([head]), np.array([relation])))
     probabilities = expected.of_all(reasoner.graph.n_entities)[0]
@@ -83,7 +86,8 @@ def test_asking_without_facts_is_asking_a_reasoner_that_lacks_them(reasoner, cas
 def test_asking_with_facts_alone_is_asking_a_reasoner_that_lacks_all_others(reasoner, case) -> None:
     question, answer, facts = case
     head, relation, target = ids(reasoner, (*question, answer))
-    found = ChangedGraphs(reasoner.engine).alone(head, relation, target, [ids(reasoner, f) for f in facts])
+    graphs = ChangedGraphs(reasoner.engine_beside, head, relation, target)
+    found = graphs.alone([ids(reasoner, f) for f in facts])
     engine = reasoner.with_facts(remove=[fact for fact in TRAIN if fact not in facts]).engine
     expected = engine.answer(engine.asking_batch(np.array([head]), np.array([relation])))
     probabilities = expected.of_all(reasoner.graph.n_entities)[0]
@@ -96,13 +100,15 @@ def test_removing_nothing_changes_nothing(reasoner, case) -> None:
     question, _, _ = case
     head, relation, _ = ids(reasoner, (*question, NAMES[0]))
     explanation = explained(reasoner, head, relation)
-    graphs = ChangedGraphs(reasoner.engine)
     answer = reasoner.graph.entities.id(explanation.answer.answer)
-    before = graphs.without(head, relation, answer, [])
+    graphs = ChangedGraphs(reasoner.engine_beside, head, relation, answer, hidden_fact(explanation))
+    (before,) = graphs.without([[]])
     assert before.probability == pytest.approx(explanation.answer.score)
-    # It is the first of those that fit; the measures rank it among all that attention reached.
-    assert explanation.answer.rank == 1
-    every = reasoner.predict(*question, top=len(NAMES), any_role=True)
+    asked = reasoner
+    if explanation.with_fact is not None:  # it was asked as if unknown
+        assert graphs.hidden == (fact_of(reasoner.graph, (head, relation, answer)),)
+        asked = reasoner.with_facts(remove=[named_fact(reasoner.graph, graphs.hidden[0])])
+    every = asked.predict(*question, top=len(NAMES), any_role=True)
     assert before.rank == next(p.rank for p in every if p.answer == explanation.answer.answer)
 
 
@@ -254,7 +260,7 @@ def _one(right: bool, known: bool, without: Outcome, alone: Outcome, five: Outco
         head=0, relation=0, answer=1, right=right, known=known, before=Outcome(0.5, 1.0),
         isolated=Outcome(0.1, 2.0), full_facts=12,
         paths=2, kept_share=0.9, evidence=dict.fromkeys(KINDS, tested), few_paths=dict.fromkeys(KINDS, five),
-        few_facts=dict.fromkeys(KINDS, 2), curve=(tested,) * 3,
+        few_facts=dict.fromkeys(KINDS, 2), curve=(tested,) * 3, deciding=None,
     )  # fmt: skip
 
 
@@ -328,3 +334,19 @@ def test_a_task_with_candidates_is_measured_one_way(tmp_path) -> None:
     sample = measure_predictions(task)
     assert sample.of_questions == 1
     assert len(sample.measured) + sample.stayed == 1
+
+
+def test_deciding_facts_are_tested_beside_as_many_others(reasoner: dpmpn.Reasoner) -> None:
+    sample = measure_predictions(reasoner, Measurement("train", 6, 3))
+    tests = [one.deciding for one in sample.measured if one.deciding]
+    assert tests
+    for one in sample.measured:
+        if one.deciding and one.deciding.necessary:
+            assert set(one.deciding.necessary.outcomes) == set(CHOICES)
+            assert one.deciding.necessary.outcomes["decisive"].rank > one.before.rank
+    group = summarise(sample)["groups"]["all"]["decisive"]
+    assert group["predictions"] == len(tests)
+    found = [test.necessary is not None for test in tests]
+    assert group["necessary_found"]["mean"] == pytest.approx(np.mean(found))
+    lost = group["most_lost"]["by_choice"]
+    assert lost["decisive"]["fidelity_plus"]["mean"] >= lost["random"]["fidelity_plus"]["mean"] - 1e-6

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.batch import NO_EDGES
 from dpmpn.ops.expand import NO_LIMIT, expand, find_pairs, relabel
 from dpmpn.ops.select import select_top
 
@@ -30,6 +31,7 @@ def test_expand_gives_remaining_edges_up_to_the_limits(seed, limit, per_relation
         graph.relations,
         graph.tails,
         removed,
+        NO_EDGES,
         keys,
         2,
         np.arange(4),
@@ -65,6 +67,7 @@ def test_every_edge_of_a_capped_relation_is_drawn_as_often():
         graph.relations,
         graph.tails,
         np.array([2]),  # one of the eight is hidden
+        NO_EDGES,
         keys,
         0,
         np.arange(n),

@@ -143,6 +143,26 @@ def test_an_explanation_follows_the_published_format(server: Server) -> None:
     assert named["explanation"]["answer"]["answer"] == second
 
 
+def test_deciding_facts_and_what_becomes_without_them(server: Server) -> None:
+    first = server.ask("child7").json()["answers"][0]["name"]
+    found = server.client.post("/api/v1/decisive", json={**QUESTION, "answer": first}).json()
+    explanation = server.client.post("/api/v1/explain", json={**QUESTION, "answer": first}).json()[
+        "explanation"
+    ]
+    text = found.pop("text")
+    jsonschema.validate({**explanation, **found}, schema())
+    assert text.startswith(("What decides", "The prior "))
+    fact = {"head": "mother7", "relation": "husband", "tail": "father7"}
+    asked = {**QUESTION, "answer": first, "remove": [fact]}
+    changed = server.client.post("/api/v1/what-if", json=asked).json()
+    assert changed["before"]["name"] == first and changed["text"]
+    same = server.client.post("/api/v1/what-if", json={**asked, "remove": []}).json()
+    assert same["before"] == same["after"]
+    unknown = {**asked, "remove": [{**fact, "tail": "nobody"}]}
+    refused = server.client.post("/api/v1/what-if", json=unknown)
+    assert refused.status_code == 404 and refused.json()["error"]["code"] == "unknown_entity"
+
+
 def test_why_not_says_where_attention_was_lost(server: Server) -> None:
     body = server.client.post("/api/v1/why-not", json={**QUESTION, "candidate": "<i>Zoë</i>"}).json()
     jsonschema.validate(body["why_not"], {**schema()["$defs"]["why_not"], "$defs": schema()["$defs"]})

@@ -206,6 +206,15 @@ def test_a_node_tells_its_facts_and_can_be_asked_from(opened: Open) -> None:
     page.sees("#about-title", "Mother 7")
 
 
+def test_which_facts_decide_and_what_if_one_were_not_there(opened: Open) -> None:
+    page = opened(QUESTION)
+    page.sees("#explanation-title")
+    page.get_by_text("Which facts decide?").click()
+    page.sees("#decisive", "Sufficient:")
+    page.get_by_text("What if not?").first.click()
+    page.sees("#decisive [role=status]", "before")
+
+
 def test_why_not_is_asked_for_a_typed_entity_and_for_a_node(opened: Open) -> None:
     page = opened(QUESTION)
     page.sees("#explanation-title")

@@ -70,14 +70,23 @@ class Asker:
     def __init__(self, engine: "Engine", unseen: np.ndarray | None = None) -> None:
         self._engine, self._unseen = engine, unseen
 
-    def ask(self, heads: np.ndarray, relations: np.ndarray, traced: bool = False) -> Answers:
-        """All that attention reached, of questions that are asked together.
+    def ask(
+        self,
+        heads: np.ndarray,
+        relations: np.ndarray,
+        traced: bool = False,
+        removed: np.ndarray | None = None,
+    ) -> Answers:
+        """All that attention reached, of questions that are asked together, without the removed edges of the graph.
 
         Where the graph has entities the model was not trained on, steps are always traced.
         """
         from dpmpn.engine.trace import through_unseen
 
-        batch = self._engine.asking_batch(heads, relations)
+        if removed is None:
+            batch = self._engine.asking_batch(heads, relations)
+        else:
+            batch = self._engine.without_each(heads[0], relations[0], [removed])
         traced = traced or self._unseen is not None
         answer, trace = self._engine.trace(batch) if traced else (self._engine.answer(batch), None)
         attention = answer.attention.detach().cpu().numpy()

@@ -1,6 +1,6 @@
 """The result of a question: everything its attention reached, the answers and the reasons that are read from it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from html import escape
@@ -104,9 +104,12 @@ class Predictions(Sequence[Prediction]):
         """Whether attention reached an entity, so that it is an answer, if perhaps one far down the list."""
         return self._result.is_reached(self._id(name))
 
-    def explain(self, answer: str | None = None) -> "Explanation":
-        """Why an answer was given, the first one if none is named; any that attention reached can be explained."""
-        return self._result.explain(None if answer is None else self._id(answer))
+    def explain(self, answer: str | None = None, keep_fact: bool = False) -> "Explanation":
+        """Why an answer was given, the first one if none is named; any that attention reached can be explained.
+
+        An answer that the graph states is explained as if it did not, unless `keep_fact`.
+        """
+        return self._result.explain(None if answer is None else self._id(answer), keep_fact)
 
     def why_not(self, candidate: str) -> "WhyNot":
         """Where an entity that is not the first answer lost its attention."""
@@ -155,6 +158,8 @@ class QueryResult:
     inverse: bool  # whether its relation is asked backwards
     calibration: Calibration | None = None  # what scores are worth, if that was measured
     notes: tuple[str, ...] = ()  # what can be expected of the answers, where that is less than usual
+    # Asks the same on the graph without some edges, whose ids ascend; None where nothing can be asked again.
+    again: "Callable[[np.ndarray], QueryResult] | None" = None
 
     @property
     def head(self) -> int:
@@ -218,16 +223,55 @@ class QueryResult:
         """Whether attention reached an entity, so that it is an answer, if perhaps one far down the list."""
         return entity in self.reached.entities
 
-    def explain(self, answer: int | None = None) -> "Explanation":
-        """Why it has an answer, the first one if none is given."""
-        from dpmpn.explain.flow import AnswerFlow
-        from dpmpn.render.formats import Explanation
+    def explain(self, answer: int | None = None, keep_fact: bool = False) -> "Explanation":
+        """Why it has an answer, the first one if none is given.
 
+        An answer that the graph states is explained as if it did not, unless `keep_fact`: a fact does not explain
+        itself. One that nothing else supports is explained as it is.
+        """
         row = self._explained(answer)
-        explained = self.reached[row : row + 1]
+        explained = self._explanation(row)
+        entity = int(self.reached.entities[row])
+        itself = self._itself(entity)
+        if keep_fact or self.again is None or not len(itself):
+            return explained
+        unknown = self.again(itself)
+        if not unknown.is_reached(entity):
+            return replace(explained, needs_itself=True)
+        return replace(unknown._explanation(unknown._explained(entity)), with_fact=explained.answer)
+
+    def prediction(self, answer: int) -> Prediction | None:
+        """An answer as lists would show it at its place, None where no attention reached it."""
+        return self._prediction(self._explained(answer)) if self.is_reached(answer) else None
+
+    def as_unknown(self, answer: int) -> "QueryResult":
+        """The same where the graph does not state an answer; with nothing else changed if it states it."""
+        itself = self._itself(answer)
+        return self.again(itself) if self.again is not None and len(itself) else self
+
+    def states(self, answer: int) -> bool:
+        """Whether the graph states an answer."""
+        return len(self._itself(answer)) > 0
+
+    def _prediction(self, row: int) -> Prediction:
         fits = self._judged.fits
         rank = 1 + int((fits[:row] | ~fits[row]).sum())  # of those that fit, if it does
         (prediction,) = self._predictions(np.array([row]), rank)
+        return prediction
+
+    def _itself(self, answer: int) -> np.ndarray:
+        """The edges of the fact that an answer stands for, ascending; none where the graph does not state it."""
+        fact = np.array([[self.head, int(self.reached.relations[0]), answer]])
+        edges = self.graph.find_edges(*self.graph.either_way(fact).T)
+        return np.unique(edges[edges >= 0])
+
+    def _explanation(self, row: int) -> "Explanation":
+        """Why it has the answer in a row of what was reached."""
+        from dpmpn.explain.flow import AnswerFlow
+        from dpmpn.render.formats import Explanation
+
+        explained, fits = self.reached[row : row + 1], self._judged.fits
+        prediction = self._prediction(row)
         prior = None if explained.prior is None else float(explained.prior[0])
         flow = AnswerFlow.to(self.flow, int(explained.entities[0]))
         validation = self.known.validation_of(int(self.reached.relations[0]))

@@ -118,9 +118,12 @@ def say_expectations(output: Output, reasoner: Reasoner) -> None:
 
 
 def changed(
-    output: Output, reasoner: Reasoner, add: Sequence[Path] | None, remove: Sequence[Path] | None
+    output: Output,
+    reasoner: Reasoner,
+    add: Sequence[Path | tuple[str, ...]] | None,
+    remove: Sequence[Path | tuple[str, ...]] | None,
 ) -> Reasoner:
-    """The reasoner on a graph with some facts more and some fewer."""
+    """The reasoner on a graph with some facts more and some fewer, of files or given one by one."""
     if not add and not remove:
         return reasoner
     try:
@@ -157,7 +160,7 @@ def _notes(changes: "Changes", is_adding: bool, is_removing: bool, held_out: int
     return notes
 
 
-def _n_held_out(reasoner: Reasoner, removed: Sequence[Path]) -> int:
+def _n_held_out(reasoner: Reasoner, removed: Sequence[Path | tuple[str, ...]]) -> int:
     """How many of the facts in these files only validation or test facts state: the graph cannot lose those."""
     import numpy as np
 

@@ -1,6 +1,9 @@
 """`dpmpn explain`: why a question has an answer, and why not another, in sentences, data and pictures."""
 
+import csv
+import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +19,7 @@ from dpmpn.wording import listed, one_line, score_shown
 
 if TYPE_CHECKING:
     from dpmpn.ask.results import Predictions
+    from dpmpn.reasoner.reasoner import Reasoner
     from dpmpn.render.formats import Explanation, WhyNot
 
 _PRINTED = [
@@ -25,6 +29,7 @@ _PRINTED = [
 ]
 
 
+_A_FACT = 'a line such as "Croatia, in_subregion, Southern Europe"'
 Answer = Annotated[
     str | None, typer.Argument(metavar="ANSWER", help="the answer to explain; the first one if left out")
 ]
@@ -33,6 +38,31 @@ Others = Annotated[
     typer.Option(
         "--why-not", metavar="ENTITY", help="explain where this one lost its attention; may be repeated"
     ),
+]
+Decisive = Annotated[
+    bool,
+    typer.Option(
+        "--decisive",
+        help="find the facts that decide, by asking again: a small set without which the answer loses its rank, and a "
+        "small set with which alone it keeps it",
+    ),
+]
+KeepFact = Annotated[
+    bool,
+    typer.Option(
+        "--keep-fact",
+        help="explain an answer that the graph states with that fact in the graph; else it is asked as if unknown",
+    ),
+]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without", metavar="FACT", help=f"ask again without this fact, {_A_FACT}; may be repeated"
+    ),
+]
+With = Annotated[
+    list[str] | None,
+    typer.Option("--with", metavar="FACT", help=f"ask again with this fact, {_A_FACT}; may be repeated"),
 ]
 Inverse = Annotated[
     bool, typer.Option("--inverse", help="ask <?, RELATION, HEAD> instead of <HEAD, RELATION, ?>")
@@ -71,6 +101,10 @@ def command(
     on: OtherGraph = None,
     add: Added = None,
     remove: Removed = None,
+    without: Without = None,
+    with_: With = None,
+    decisive: Decisive = False,
+    keep_fact: KeepFact = False,
     labels: Labels = None,
     out: Folder = None,
     format: Formats = None,
@@ -90,13 +124,23 @@ def command(
 
     dpmpn explain runs/demo Serbia in_subregion --remove why/key_facts.csv
 
+    Or ask what decides, and what if a fact were not there:
+
+    dpmpn explain runs/demo Serbia in_subregion --decisive
+
+    dpmpn explain runs/demo Serbia in_subregion --without "Croatia, in_subregion, Southern Europe"
+
     With --on, the question is asked on another graph instead of the run's own.
     """
     formats = _formats(format, out, json)
     raw = json == STDOUT or (out is None and formats != ["text"])
     output = Output(STDOUT if raw else None)  # so that what is said does not get between the data
     reasoner = opened(output, run_dir, on, settings)
-    reasoner = changed(output, reasoner if labels is None else reasoner.with_labels(labels), add, remove)
+    before = reasoner if labels is None else reasoner.with_labels(labels)
+    more, fewer = _facts("--with", with_), _facts("--without", without)
+    reasoner = changed(output, before, [*(add or ()), *more], [*(remove or ()), *fewer])
+    if reasoner is not before:
+        _say_change(output, before, reasoner, (head, relation, inverse), answer)
     with output.busy("asking"):
         predictions = reasoner.predict(head, relation, top=1, inverse=inverse)
     for note in predictions.notes:
@@ -106,7 +150,10 @@ def command(
         if name is not None:
             reasoner.graph.entities.id(name)  # refused before anything is printed
     is_text = json is None and formats == ["text"]
-    explanation, others = _explained(output, predictions, answer, why_not or [], is_text)
+    explanation, others = _explained(output, predictions, answer, why_not or [], is_text, keep_fact)
+    if decisive:
+        with output.busy("asking again"):
+            explanation = reasoner.with_decisive(explanation)
     against = [predictions.why_not(name) for name in dict.fromkeys(others)]
     if json == STDOUT:
         print_data(_main_text(explanation, against, "json"))
@@ -118,6 +165,30 @@ def command(
         output.say(_main_text(explanation, against, "text").rstrip("\n"))
     elif json != STDOUT:
         print_data(_main_text(explanation, against, formats[0]))
+
+
+def _facts(option: str, lines: list[str] | None) -> list[tuple[str, ...]]:
+    """Facts that are given as lines: head, relation and tail, in quotes where a name has a comma."""
+    facts = []
+    for line in lines or ():
+        fact = next(csv.reader([line], skipinitialspace=True), [])
+        if len(fact) != 3:
+            raise ConfigError(
+                f"{option} {shlex.quote(line)}: give head, relation and tail with commas between them, and a name that "
+                "has a comma itself in double quotes"
+            )
+        facts.append(tuple(fact))
+    return facts
+
+
+def _say_change(
+    output: Output, before: "Reasoner", after: "Reasoner", question: tuple[str, str, bool], answer: str | None
+) -> None:
+    """What became of the answer, or of the one that was the first, by the change."""
+    with suppress(DataError):  # where nobody knew a name, or nothing answered, there is nothing to compare
+        ids = before.question_ids(*question)
+        entity = None if answer is None else before.graph.entities.id(answer)
+        output.say(before.compared(after, ids, entity).text)
 
 
 def _formats(given: str | None, out: Path | None, json: str | None) -> list[str]:
@@ -140,14 +211,19 @@ def _formats(given: str | None, out: Path | None, json: str | None) -> list[str]
 
 
 def _explained(
-    output: Output, predictions: "Predictions", answer: str | None, why_not: list[str], is_text: bool
+    output: Output,
+    predictions: "Predictions",
+    answer: str | None,
+    why_not: list[str],
+    is_text: bool,
+    keep_fact: bool,
 ) -> "tuple[Explanation, list[str]]":
     """What to explain and what to explain away: an answer that got no attention is one of these.
 
     That is said to people; a program that asks for one answer is not given the record of another.
     """
     if answer is None or not predictions or predictions.is_reached(answer):  # no predictions: that is refused
-        return predictions.explain(answer), why_not
+        return predictions.explain(answer, keep_fact), why_not
     if not is_text:
         raise DataError(
             f"no attention reached {answer}, so nothing carried it there; "
@@ -158,7 +234,7 @@ def _explained(
         f"No attention reached {answer}: this explains the first answer, {first}, and why not {answer}."
     )
     output.say()
-    return predictions.explain(), [answer, *why_not]
+    return predictions.explain(keep_fact=keep_fact), [answer, *why_not]
 
 
 def _main_text(explanation: "Explanation", why_not: "Sequence[WhyNot]", name: str) -> str:

@@ -33,6 +33,14 @@ _LEFT_OUT = {
 _NEEDED = ("Fidelity+", "lost", "rank worse")
 _ENOUGH = ("Fidelity-", "rank kept")
 _PATHS = ("HΔR@5", "facts@5")
+_DECISIVE = ("lost", "rank worse", "rank kept", "lost@20", "Fid+@20", "HΔR@20", "HΔR@5f")
+_CHOICES = {
+    "decisive": "asking again",
+    "single": "each alone",
+    "attention": "attention",
+    "shortest": "shortest paths",
+    "random": "random",
+}
 _LEGEND = {
     "explanation": "the facts of the explanation, {explained}",
     "random": "the same number of facts, drawn from the full subgraph: everything the model attended from",
@@ -47,6 +55,10 @@ _LEGEND = {
     "HΔR@5": "share of answers whose rank is worse without five paths: the strongest, the shortest, or as many random "
     "facts as there are in the strongest",
     "facts@5": "mean number of facts in these paths",
+    "asking again": "facts found by asking again without the ones found before; each alone: by what the answer loses "
+    "without each of them; attention: by how much came along them, which in the stronger model follows the gradient",
+    "lost@20": "probability lost without the facts, 20 at most, that the answer loses most by; beside it Fidelity+ and "
+    "the share of worse ranks (HΔR@20), and the same for five of these facts (HΔR@5f)",
     "±": "the farther end of a 95 % interval: Wilson's for a share, from a bootstrap elsewhere; there is none for "
     "fewer than 10 answers, or where all are equal",
 }
@@ -187,11 +199,49 @@ def _show_group(output: Output, title: str, group: dict[str, Any]) -> None:
             "facts@5": f"{measures['hdr_at_5_facts']['mean']:.1f}",
         }
     _show_rows(output, "evidence", rows, _PATHS)
+    _show_decisive(output, group["decisive"], group["decisive_without_prior"])
     isolated = group["isolated"]
     output.wrap(
         f"Without any fact of the entities asked about: lost {_value(isolated['probability_lost'])}, rank worse "
         f"{_value(isolated['rank_worse'])}. What remains then is the prior, and no path."
     )
+
+
+def _show_decisive(output: Output, group: dict[str, Any], without_prior: dict[str, Any]) -> None:
+    """Show what sets of facts decide, beside as many facts that were chosen in other ways."""
+    if not group["predictions"]:
+        return
+    output.wrap(
+        f"Facts that decide, found with {group['questions']['mean']:.0f} questions an answer: for "
+        f"{_value(group['necessary_found'])} there is a set without which the answer loses its rank, of "
+        f"{_mean(group['necessary']['facts'])} facts, and for {_value(group['sufficient_found'])} one with which alone "
+        f"it keeps it, of {_mean(group['sufficient']['facts'])}. For {_value(group['prior_decides'])} the prior "
+        "decides: without any fact of the entity asked about the answer would be ranked no lower."
+    )
+    parts = {"all": group}
+    if without_prior["predictions"] not in (0, group["predictions"]):
+        parts["where the prior does not decide"] = without_prior
+    for name, part in parts.items():
+        output.say(f"As many facts chosen in other ways, {name}: {part['predictions']:,}")
+        made = table("chosen by", *_DECISIVE, right=_DECISIVE, whole=True)
+        for choice, title in _CHOICES.items():
+            necessary, lost = part["necessary"]["by_choice"][choice], part["most_lost"]["by_choice"][choice]
+            few, alone = part["most_lost_few"]["by_choice"][choice], part["sufficient"]["by_choice"][choice]
+            made.add_row(
+                title,
+                _value(necessary["probability_lost"]),
+                _value(necessary["rank_worse"]),
+                _value(alone["rank_kept"]),
+                _value(lost["probability_lost"]),
+                _value(lost["fidelity_plus"]),
+                _value(lost["rank_worse"]),
+                _value(few["rank_worse"]),
+            )
+        output.show(made)
+
+
+def _mean(estimate: dict[str, Any] | None) -> str:
+    return "-" if estimate is None else f"{estimate['mean']:.1f}"
 
 
 def _described(group: dict[str, Any]) -> str:
@@ -247,8 +297,10 @@ def _cells(measures: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _value(estimate: dict[str, Any]) -> str:
-    """A mean, and how far the farther end of its interval is if it has one."""
+def _value(estimate: dict[str, Any] | None) -> str:
+    """A mean, and how far the farther end of its interval is if it has one; a dash where there is none."""
+    if estimate is None:
+        return "-"
     mean, low, high = (estimate[key] for key in ("mean", "low", "high"))
     if low is None:
         return f"{mean:.2f}"

@@ -71,6 +71,17 @@ def with_hidden(dataset: Dataset, share: float, seed: int = 0) -> Dataset:
     return replace(dataset, graph=_without_edges(graph, graph.either_way(hidden)), train=train, valid=hidden)
 
 
+def only_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:
+    """The graph of some of the edges, whose ids ascend, with all its entities and relations."""
+    per_head = np.bincount(graph.edge_heads(edges), minlength=graph.n_entities)
+    return replace(
+        graph,
+        offsets=np.concatenate([[0], np.cumsum(per_head)]).astype(np.int64),
+        relations=graph.relations[edges],
+        tails=graph.tails[edges],
+    )
+
+
 def _new_relations(graph: KnowledgeGraph, given: pl.Series) -> tuple[str, ...]:
     """Names that are those of no relation of the graph, in ascending order."""
     known = graph.relation_names

@@ -2,10 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+
+
+class Apart(NamedTuple):
+    """Entities that have a profile of their own for a query, because edges of theirs are hidden from it."""
+
+    query: np.ndarray
+    entities: np.ndarray
+    probability: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,6 +23,7 @@ class Unlisted:
 
     of_entity: np.ndarray  # int64, entities: the index of each one's profile
     probability: Tensor  # queries x profiles
+    apart: Apart | None = None  # where edges are hidden query by query
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +43,9 @@ class Answer:
             every = np.zeros((n_queries, n_entities), np.float32)
         else:
             every = self.unlisted.probability.cpu().numpy()[:, self.unlisted.of_entity]
+            if self.unlisted.apart is not None:
+                own, entities, probability = self.unlisted.apart
+                every[own, entities] = probability.cpu().numpy()
         query = np.repeat(np.arange(n_queries), np.diff(self.offsets))
         every[query, self.nodes] = self.attention.detach().cpu().numpy()
         return every
@@ -59,6 +72,19 @@ def join_answers(parts: Sequence[Answer]) -> Answer:
     unlisted = parts[0].unlisted
     if unlisted is not None and len(parts) > 1:  # profiles are those of the batch, so the same in all parts
         rows = [part.unlisted.probability for part in parts if part.unlisted is not None]
-        unlisted = Unlisted(unlisted.of_entity, torch.cat(rows))
+        unlisted = Unlisted(unlisted.of_entity, torch.cat(rows), _joined_apart(parts))
     attention = attention[torch.from_numpy(order).to(attention.device)]
     return Answer(offsets, nodes[order], attention, unlisted, prior)
+
+
+def _joined_apart(parts: Sequence[Answer]) -> Apart | None:
+    found, first = [], 0
+    for part in parts:
+        if part.unlisted is not None and part.unlisted.apart is not None:
+            query, entities, probability = part.unlisted.apart
+            found.append((query + first, entities, probability))
+        first += len(part.offsets) - 1
+    if not found:
+        return None
+    queries, entities, probabilities = zip(*found, strict=True)
+    return Apart(np.concatenate(queries), np.concatenate(entities), torch.cat(probabilities))

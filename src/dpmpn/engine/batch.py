@@ -1,6 +1,6 @@
 """A batch of queries: what is asked, what the batch must not see of the graph, and the edges the IGNN runs on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,11 @@ class SampledEdges:
     relations: np.ndarray  # int64
     tails: np.ndarray  # int32, ascending
 
+    def without(self, graph: KnowledgeGraph, removed: np.ndarray) -> "SampledEdges":
+        """Those that are none of the removed edges, whose ids ascend."""
+        kept = ~np.isin(graph.find_edges(self.heads, self.relations, self.tails), removed)
+        return SampledEdges(self.heads[kept], self.relations[kept], self.tails[kept])
+
 
 @dataclass(frozen=True, eq=False)
 class QueryBatch:
@@ -31,17 +36,30 @@ class QueryBatch:
     heads: np.ndarray  # int32
     relations: np.ndarray  # int64
     keys: np.ndarray  # uint64: what sampling for the query is keyed by
-    removed: np.ndarray  # int64, ascending: ids of edges no query of the batch may use
+    removed: np.ndarray  # int64: ids of edges that queries may not use, ascending for each query
     ignn_edges: tuple[SampledEdges, ...]  # one per IGNN step
+    # int64, queries + 1: which of the removed edges are each query's; without it all of them are hidden from all.
+    removed_offsets: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.heads)
 
     def part(self, rows: slice) -> "QueryBatch":
-        """Some of the queries; edges removed and sampled stay those of the whole batch."""
+        """Some of the queries, which are neighbours; edges sampled stay those of the whole batch."""
+        removed, offsets = self.removed, None
+        if self.removed_offsets is not None:
+            start, stop, _ = rows.indices(len(self))
+            own = self.removed_offsets[start : stop + 1]
+            removed, offsets = removed[own[0] : own[-1]], own - own[0]
         return QueryBatch(
-            self.heads[rows], self.relations[rows], self.keys[rows], self.removed, self.ignn_edges
+            self.heads[rows], self.relations[rows], self.keys[rows], removed, self.ignn_edges, offsets
         )
+
+    def alone(self, graph: KnowledgeGraph, query: int) -> "QueryBatch":
+        """One of the queries; of the sampled edges, those that are removed for it are missing, and no others come."""
+        one = self.part(slice(query, query + 1))
+        edges = tuple(step.without(graph, one.removed) for step in one.ignn_edges)
+        return replace(one, ignn_edges=edges, removed_offsets=None)
 
 
 def sample_ignn_edges(

@@ -2,8 +2,9 @@
 
 import math
 import os
-from collections.abc import Callable
-from copy import deepcopy
+from collections.abc import Callable, Sequence
+from copy import copy, deepcopy
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -46,6 +47,27 @@ class Engine:
         self._fitting: dict[tuple[Horizon, bool], int] = {}  # queries of a part
         self._asking_edges = self._ignn_edges(NO_EDGES)
 
+    def beside(self, graph: KnowledgeGraph | None = None) -> "Engine":
+        """One that asks the same in this process alone, whatever other threads ask; or on a part of the graph.
+
+        On a part, what relations mean stays what the whole graph says.
+        """
+        other = copy(self)
+        other.graph, other.threads = graph or self.graph, 1
+        other._on_graph = self._on_graph.on_part(other.graph)
+        other._workers, other._fitting = None, {}
+        other._asking_edges = other._ignn_edges(NO_EDGES)
+        return other
+
+    def without_each(self, head: int, relation: int, removed: Sequence[np.ndarray]) -> QueryBatch:
+        """One question asked once for each set of edges, whose ids ascend, without these.
+
+        Of the IGNN's edges the others stay drawn: an answer differs by the edges, and not by another draw.
+        """
+        batch = self.asking_batch(np.repeat(head, len(removed)), np.repeat(relation, len(removed)))
+        offsets = np.concatenate([[0], np.cumsum([len(edges) for edges in removed])]).astype(np.int64)
+        return replace(batch, removed=np.concatenate([NO_EDGES, *removed]), removed_offsets=offsets)
+
     def asking_batch(
         self, heads: np.ndarray, relations: np.ndarray, removed: np.ndarray = NO_EDGES
     ) -> QueryBatch:
@@ -60,6 +82,11 @@ class Engine:
         """The final attention of every query, nodes ascending within a query."""
         if not len(batch):
             return Answer(np.zeros(1, np.int64), np.empty(0, np.int32), self.model.entities.new_empty(0))
+        if (
+            self._on_graph.reference and batch.removed_offsets is not None
+        ):  # by definition each is asked alone
+            alone = [self.answer(batch.alone(self.graph, query), horizon) for query in range(len(batch))]
+            return join_answers(alone)
         return self._checked(join_answers(self._run(batch, horizon or self.config.asking_horizon(), None)))
 
     def trace(self, batch: QueryBatch, horizon: Horizon | None = None) -> tuple[Answer, ReasoningTrace]:
@@ -171,12 +198,15 @@ class Engine:
                 budget, self.graph, self.model.settings, horizon, training
             )
         fitting = self._fitting[horizon, training]
-        n_parts = self.threads if len(batch) >= _WORTH_SPLITTING else 1
+        threads = (
+            self.threads if batch.removed_offsets is None else 1
+        )  # workers take what is removed from all
+        n_parts = threads if len(batch) >= _WORTH_SPLITTING else 1
         if len(batch) > fitting * n_parts:
             n_parts = -(-len(batch) // fitting)
-            n_parts = -(-n_parts // self.threads) * self.threads  # so that no core waits in the last round
+            n_parts = -(-n_parts // threads) * threads  # so that no core waits in the last round
         shares = np.ones(n_parts)
-        if n_parts == self.threads and 1.1 * len(batch) < fitting * n_parts:
+        if n_parts == threads and 1.1 * len(batch) < fitting * n_parts:
             shares[0] = _OWN_SHARE
         edges = np.concatenate([[0], shares.cumsum() / shares.sum() * len(batch)]).round().astype(int)
         return [slice(a, b) for a, b in pairwise(edges) if b > a]

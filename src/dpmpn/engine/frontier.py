@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.engine.batch import QueryBatch
+from dpmpn.engine.batch import NO_EDGES, QueryBatch
 from dpmpn.engine.settings import STRATEGIES, Horizon
 from dpmpn.ops.expand import NO_LIMIT, expand, keep_edges, merge_visited, relabel
 from dpmpn.ops.select import hash_scores, select_top
@@ -106,8 +106,9 @@ def expand_frontier(
     limit = per_relation = NO_LIMIT
     if STRATEGIES[horizon.strategy].sampling:
         limit, per_relation = horizon.max_sampling_per_node, horizon.max_sampling_per_relation or NO_LIMIT
+    removed_offsets = NO_EDGES if batch.removed_offsets is None else batch.removed_offsets
     edge_offsets, edge_relation, edge_tail, _ = expand(
-        graph.offsets, graph.relations, graph.tails, batch.removed, batch.keys, step,
+        graph.offsets, graph.relations, graph.tails, batch.removed, removed_offsets, batch.keys, step,
         frontier.query, frontier.node, limit, graph.self_loop, per_relation,
     )  # fmt: skip
     slot_offsets, slot_node, slot_visited, edge_slot = relabel(

@@ -65,6 +65,10 @@ class ModelOnGraph(ABC, Generic[_Model]):
         self.model, self.graph, self.reference = model, graph, reference
         self.pools = pools
 
+    def on_part(self, graph: KnowledgeGraph) -> "ModelOnGraph[_Model]":
+        """The same on a part of its graph, with memory of its own; what was counted on the whole graph stays."""
+        return self.model.on(graph, self.reference)
+
     @abstractmethod
     def answer(self, batch: QueryBatch, horizon: Horizon) -> Answer:
         """The probabilities of what each query visited."""

@@ -10,6 +10,7 @@ import numpy as np
 from dpmpn.data.fact_provenance import Record
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.settings import Horizon
+from dpmpn.explain.decisive import Decisive
 from dpmpn.explain.flow import AnswerFlow, EdgesInTime, QueryFlow
 from dpmpn.explain.paths import (
     EdgeIds,
@@ -236,6 +237,12 @@ class ExplanationData:
     fits: bool = True  # whether lists show the answer; if not, its rank is among all that attention reached
     # Heads and tails of the validation facts of the relation that is asked; None where there are none to be known.
     validation: np.ndarray | None = None
+    # Where the graph states the answer, all this is of asking as if it did not; then what it is otherwise.
+    with_fact: Prediction | None = None
+    needs_itself: bool = (
+        False  # whether nothing but the fact asked for brings it attention, so that it was left in
+    )
+    decisive: Decisive | None = None  # the facts that decide, if they were asked for
 
     @property
     def n_steps(self) -> int:

@@ -1,7 +1,7 @@
 """Tests the explanations of a sample of answers: each question is asked again on changed graphs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from itertools import islice
@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpmpn.data.changed_graph import only_edges
 from dpmpn.data.dataset import SPLITS, Dataset
-from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.engine.batch import QueryBatch, SampledEdges
+from dpmpn.decisive.variants import Facts, edges_of, facts_of
 from dpmpn.engine.engine import Engine
 from dpmpn.errors import DataError
 from dpmpn.explain.distance import shortest_paths
 from dpmpn.explain.explanation import KEPT_PATHS, KEPT_SHARE, ExplanationData, full_edges
 from dpmpn.explain.paths import EdgeIds, Walk, fact_of, strongest_walks
+from dpmpn.explain_eval.deciding import DecidingTest, deciding_test
+from dpmpn.explain_eval.outcome import Outcome, outcome
 
 if TYPE_CHECKING:
     from dpmpn.reasoner.reasoner import Reasoner
@@ -37,14 +39,6 @@ class Measurement:
     answers: str = "first"  # one of ANSWERS
     kept_paths: int = KEPT_PATHS
     kept_share: float = KEPT_SHARE
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of an answer when the question was asked."""
-
-    probability: float
-    rank: float  # among all entities, ties at their mean; the last where it has no probability
 
 
 @dataclass(frozen=True)
@@ -74,6 +68,7 @@ class Measured:
     few_paths: dict[str, Outcome]  # by kind, without the facts of five paths
     few_facts: dict[str, int]  # how many these were
     curve: tuple[EvidenceTest, ...]  # the explanation of the strongest paths alone, for each number of CURVE
+    deciding: DecidingTest | None  # None of an answer that nothing but its own fact supports
 
 
 class Nothing(Enum):
@@ -103,34 +98,29 @@ class Sample:
 
 
 class ChangedGraphs:
-    """Asks on changes of one engine's graph; the network stays as it is."""
+    """Asks one question on changes of an engine's graph; the network stays as it is.
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine, self.graph = engine, engine.graph
-        drawn = engine.asking_batch(np.zeros(0, np.int32), np.zeros(0, np.int64)).ignn_edges
-        self._drawn = [
-            (edges, self.graph.find_edges(edges.heads, edges.relations, edges.tails)) for edges in drawn
-        ]
+    The IGNN keeps the edges it drew, but for those of removed facts: so a difference is the facts' and not that of
+    another draw.
+    """
 
-    def without(self, head: int, relation: int, answer: int, facts: Iterable[EdgeIds]) -> Outcome:
-        """Ask on the graph without some facts.
+    def __init__(self, engine: Engine, head: int, relation: int, answer: int, hidden: Facts = ()) -> None:
+        self.engine, self.graph, self.hidden = engine, engine.graph, hidden  # these facts are never there
+        self.head, self.relation, self.answer = head, relation, answer
 
-        The IGNN keeps the edges it drew, but for those of the facts: so the difference is the facts' and not that of
-        another draw.
-        """
-        removed = edges_of(self.graph, facts)
-        batch = self.engine.asking_batch(np.array([head]), np.array([relation]))
-        kept = tuple(_kept(edges, ~np.isin(ids, removed)) for edges, ids in self._drawn)
-        return self._asked(self.engine, replace(batch, removed=removed, ignn_edges=kept), answer)
+    def without(self, sets: Sequence[Iterable[EdgeIds]]) -> list[Outcome]:
+        """Ask on the graph without each set of facts."""
+        return self._asked(self.engine, [edges_of(self.graph, {*facts, *self.hidden}) for facts in sets])
 
-    def alone(self, head: int, relation: int, answer: int, facts: Iterable[EdgeIds]) -> Outcome:
+    def alone(self, facts: Iterable[EdgeIds]) -> Outcome:
         """Ask on the graph of these facts and no others."""
         graph = only_edges(self.graph, edges_of(self.graph, facts))
-        engine = Engine(self.engine.model, graph, self.engine.config)
-        return self._asked(engine, engine.asking_batch(np.array([head]), np.array([relation])), answer)
+        return self._asked(self.engine.beside(graph), [np.empty(0, np.int64)])[0]
 
-    def _asked(self, engine: Engine, batch: QueryBatch, answer: int) -> Outcome:
-        return outcome(engine.answer(batch).of_all(self.graph.n_entities)[0], answer)
+    def _asked(self, engine: Engine, removed: Sequence[np.ndarray]) -> list[Outcome]:
+        batch = engine.without_each(self.head, self.relation, removed)
+        answers = engine.answer(batch).of_all(self.graph.n_entities)
+        return [outcome(probabilities, self.answer) for probabilities in answers]
 
 
 class Evidence:
@@ -139,7 +129,7 @@ class Evidence:
     def __init__(
         self, explanation: ExplanationData, most_paths: int, enough: float, random: np.random.Generator
     ) -> None:
-        self._graph = explanation.graph
+        self._graph, self._itself = explanation.graph, hidden_fact(explanation)
         flow = self._flow = explanation.flow
         self._ends = int(flow.query.nodes[flow.query.head]), int(flow.query.nodes[flow.answer])
         self._longest = explanation.n_steps
@@ -154,9 +144,13 @@ class Evidence:
         explained = self._of_paths(walk.edges for walk in self.walks[:paths])
         if kind == "explanation":
             return explained
+        return self.chosen(kind, len(explained))
+
+    def chosen(self, kind: str, most: int) -> tuple[EdgeIds, ...]:
+        """So many random facts of the full subgraph, or of the shortest paths."""
         if kind == "random":
-            return tuple(self._shuffled[: len(explained)])
-        return self._of_paths(self._shortest_paths(), len(explained))
+            return tuple(self._shuffled[:most])
+        return self._of_paths(self._shortest_paths(), most)
 
     def few_paths(self, kind: str) -> tuple[EdgeIds, ...]:
         """The facts of the five strongest or the five shortest paths, or as many random facts as the strongest have.
@@ -178,15 +172,15 @@ class Evidence:
             return ()
         for path in paths:
             for edge in path:
-                facts[fact_of(self._graph, edge)] = None
+                if (fact := fact_of(self._graph, edge)) in self._itself:
+                    break  # it was asked without that
+                facts[fact] = None
                 if len(facts) == most:
                     return tuple(facts)
         return tuple(facts)
 
 
-def measure_question(
-    reasoner: "Reasoner", graphs: ChangedGraphs, plan: Measurement, question: Sequence[int]
-) -> Measured | Nothing:
+def measure_question(reasoner: "Reasoner", plan: Measurement, question: Sequence[int]) -> Measured | Nothing:
     """Test the explanation of the answer to one question: head, relation and, if stated, answer."""
     head, relation, *answer = question
     if not reasoner.graph.degree(head):
@@ -199,7 +193,7 @@ def measure_question(
     evidence = Evidence(explanation, plan.kept_paths, plan.kept_share, random)
     if not evidence.facts("explanation"):
         return Nothing.STAYED
-    return _measured(explanation, evidence, graphs, (head, relation))
+    return _measured(reasoner, explanation, evidence, (head, relation))
 
 
 def split_questions(dataset: Dataset, split: str, answers: str = "first") -> np.ndarray:
@@ -230,77 +224,53 @@ def draw(questions: np.ndarray, sample: int | None, seed: int) -> np.ndarray:
     return questions[np.sort(np.random.default_rng(seed).choice(len(questions), sample, replace=False))]
 
 
+def hidden_fact(explanation: ExplanationData) -> Facts:
+    """The fact asked for, where the graph states it and the explanation is of asking without it."""
+    if explanation.with_fact is None:
+        return ()
+    graph, names = explanation.graph, explanation.question
+    entity, relation = graph.entities.id, graph.relation_names.id
+    head, answer = entity(names.head), entity(explanation.answer.answer)
+    ends = (answer, head) if names.inverse else (head, answer)
+    return ((ends[0], relation(names.relation), ends[1]),)
+
+
 def _measured(
-    explanation: ExplanationData, evidence: Evidence, graphs: ChangedGraphs, question: tuple[int, int]
+    reasoner: "Reasoner", explanation: ExplanationData, evidence: Evidence, question: tuple[int, int]
 ) -> Measured:
     flow = explanation.flow
     answer = int(flow.query.nodes[flow.answer])
+    hidden = hidden_fact(explanation)
+    graphs = ChangedGraphs(reasoner.engine_beside, *question, answer, hidden)
+    kinds = {kind: evidence.facts(kind) for kind in KINDS}
+    few = {kind: evidence.few_paths(kind) for kind in KINDS}
+    points = [evidence.facts("explanation", paths) for paths in CURVE]
+    isolated = facts_of(graphs.graph, question[0])
+    sets = list(dict.fromkeys(map(frozenset, [(), isolated, *kinds.values(), *few.values(), *points])))
+    without = dict(zip(sets, graphs.without(sets), strict=True))
 
     @cache  # some facts are those of several kinds of evidence
-    def without(facts: frozenset[EdgeIds]) -> Outcome:
-        return graphs.without(*question, answer, sorted(facts))
-
-    @cache
     def alone(facts: frozenset[EdgeIds]) -> Outcome:
-        return graphs.alone(*question, answer, sorted(facts))
+        return graphs.alone(sorted(facts))
 
     def tested(facts: tuple[EdgeIds, ...]) -> EvidenceTest:
-        return EvidenceTest(len(facts), without(frozenset(facts)), alone(frozenset(facts)))
+        return EvidenceTest(len(facts), without[frozenset(facts)], alone(frozenset(facts)))
 
-    few = {kind: evidence.few_paths(kind) for kind in KINDS}
     return Measured(
         *question,
         answer,
         right=explanation.answer.known or explanation.answer.held_out != "",
         known=explanation.answer.known,
-        before=without(frozenset()),
-        isolated=without(frozenset(edges_at(graphs.graph, question[0]))),
+        before=without[frozenset()],
+        isolated=without[frozenset(isolated)],
         full_facts=len(evidence.full),
         paths=len(evidence.walks),
         kept_share=sum(walk.share for walk in evidence.walks),
-        evidence={kind: tested(evidence.facts(kind)) for kind in KINDS},
-        few_paths={kind: without(frozenset(facts)) for kind, facts in few.items()},
+        evidence={kind: tested(facts) for kind, facts in kinds.items()},
+        few_paths={kind: without[frozenset(facts)] for kind, facts in few.items()},
         few_facts={kind: len(facts) for kind, facts in few.items()},
-        curve=tuple(tested(evidence.facts("explanation", paths)) for paths in CURVE),
+        curve=tuple(map(tested, points)),
+        deciding=deciding_test(reasoner, explanation, evidence, graphs)
+        if not explanation.needs_itself
+        else None,
     )
-
-
-def outcome(probabilities: np.ndarray, answer: int) -> Outcome:
-    """The outcome for an answer, from the probabilities of all entities."""
-    own = probabilities[answer]
-    if own == 0:
-        return Outcome(0.0, float(len(probabilities)))
-    better, tied = np.sum(probabilities > own), np.sum(probabilities == own)
-    return Outcome(float(own), float(better + (tied + 1) / 2))
-
-
-def edges_at(graph: KnowledgeGraph, entity: int) -> list[EdgeIds]:
-    """All edges that lead away from an entity or to it."""
-    away = np.arange(*graph.offsets[entity : entity + 2])
-    edges = np.union1d(away, np.flatnonzero(graph.tails == entity))
-    columns = graph.edge_heads(edges), graph.relations[edges], graph.tails[edges]
-    return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def edges_of(graph: KnowledgeGraph, facts: Iterable[EdgeIds]) -> np.ndarray:
-    """Ids of the edges of facts, those of the inverse relations too, ascending."""
-    ids = np.array(list(facts), np.int64).reshape(-1, 3)
-    backward = np.stack([ids[:, 2], graph.inverse[ids[:, 1]], ids[:, 0]], 1)
-    edges = np.concatenate([ids, backward[backward[:, 1] >= 0]])
-    found = graph.find_edges(*edges.T) if len(edges) else np.empty(0, np.int64)
-    return np.unique(found[found >= 0])
-
-
-def only_edges(graph: KnowledgeGraph, edges: np.ndarray) -> KnowledgeGraph:
-    """The graph of some of the edges, with all its entities and relations."""
-    per_head = np.bincount(graph.edge_heads(edges), minlength=graph.n_entities)
-    return replace(
-        graph,
-        offsets=np.concatenate([[0], np.cumsum(per_head)]).astype(np.int64),
-        relations=graph.relations[edges],
-        tails=graph.tails[edges],
-    )
-
-
-def _kept(edges: SampledEdges, keep: np.ndarray) -> SampledEdges:
-    return SampledEdges(edges.heads[keep], edges.relations[keep], edges.tails[keep])

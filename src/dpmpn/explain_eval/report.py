@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from dpmpn.evaluate.metrics import wilson
+from dpmpn.explain_eval.deciding import CHOICES, ChosenFacts
 from dpmpn.explain_eval.fidelity import (
     CURVE,
     KINDS,
     EvidenceTest,
     Measured,
     Measurement,
-    Outcome,
     Sample,
 )
+from dpmpn.explain_eval.outcome import Outcome
 
 _RESAMPLES = 1000
 _FEWEST = 10  # values that an interval is given for
@@ -103,7 +104,52 @@ def _group(chosen: list[Measured]) -> dict[str, Any]:
             ),
             {"paths": "all", **_tests(chosen, [one.evidence["explanation"] for one in chosen])},
         ],
+        "decisive": _decisive([one for one in chosen if one.deciding]),
+        "decisive_without_prior": _decisive(
+            [one for one in chosen if one.deciding and not one.deciding.is_prior]
+        ),
     }
+
+
+def _decisive(chosen: list[Measured]) -> dict[str, Any]:
+    """The measures of the facts that decide, beside as many facts chosen in other ways."""
+    tests = [(one, one.deciding) for one in chosen if one.deciding is not None]
+    necessary = [(one, test.necessary) for one, test in tests if test.necessary]
+    sufficient = [(one, test.sufficient) for one, test in tests if test.sufficient]
+    return {
+        "predictions": len(tests),
+        "prior_decides": estimate([test.is_prior for _, test in tests]),
+        "questions": estimate([test.questions for _, test in tests]),
+        "necessary_found": estimate([test.necessary is not None for _, test in tests]),
+        "sufficient_found": estimate([test.sufficient is not None for _, test in tests]),
+        "necessary": _lost_by_choice(necessary),
+        "sufficient": _kept_by_choice(sufficient),
+        "most_lost": _lost_by_choice([(one, test.most_lost) for one, test in tests]),
+        "most_lost_few": _lost_by_choice([(one, test.most_lost_few) for one, test in tests]),
+    }
+
+
+def _lost_by_choice(tests: list[tuple[Measured, ChosenFacts]]) -> dict[str, Any]:
+    """What answers lost without facts of each choice."""
+    measured = [one for one, _ in tests]
+    by_choice = {
+        choice: _lost(measured, [facts.outcomes[choice] for _, facts in tests]) for choice in CHOICES
+    }
+    return {"facts": estimate([facts.n_facts for _, facts in tests]), "by_choice": by_choice}
+
+
+def _kept_by_choice(tests: list[tuple[Measured, ChosenFacts]]) -> dict[str, Any]:
+    """What answers kept with facts of each choice alone."""
+    before = np.array([one.before.probability for one, _ in tests])
+    ranks = np.array([one.before.rank for one, _ in tests])
+    by_choice = {}
+    for choice in CHOICES:
+        alone = [facts.outcomes[choice] for _, facts in tests]
+        by_choice[choice] = {
+            "fidelity_minus": estimate(before - np.array([one.probability for one in alone])),
+            "rank_kept": estimate(np.array([one.rank for one in alone]) <= ranks),
+        }
+    return {"facts": estimate([facts.n_facts for _, facts in tests]), "by_choice": by_choice}
 
 
 def _tests(chosen: list[Measured], tests: list[EvidenceTest]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields, is_dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import polars as pl
@@ -12,7 +11,6 @@ import polars as pl
 from dpmpn.bulk.work import InMemory, Tick, cut, make_parts
 from dpmpn.engine.fingerprint import fingerprint
 from dpmpn.explain_eval.fidelity import (
-    ChangedGraphs,
     Measured,
     Measurement,
     Nothing,
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from dpmpn.reasoner.reasoner import Reasoner
 
 PART = 16  # questions: each is asked again a few dozen times
-_VERSION = 1  # of what a part holds
+_VERSION = 2  # of what a part holds
 _COLUMNS = {"measured": pl.String, "nothing": pl.String, "seconds": pl.Float64}
 
 
@@ -52,16 +50,12 @@ class ExplanationWork:
             **fingerprint(self._reasoner.engine, self._reasoner.dataset),
         }
 
-    @cached_property
-    def _graphs(self) -> ChangedGraphs:
-        return ChangedGraphs(self._reasoner.engine)
-
     def part(self, index: int, tick: Callable[[int], None]) -> pl.DataFrame:
         """What became of some questions."""
         rows = []
         for done, question in enumerate(self._drawn[index * PART :][:PART].tolist(), 1):
             began = time.perf_counter()
-            found = measure_question(self._reasoner, self._graphs, self._plan, question)
+            found = measure_question(self._reasoner, self._plan, question)
             rows.append((*_written(found), time.perf_counter() - began))
             tick(done)
         return pl.DataFrame(rows, _COLUMNS, orient="row")
@@ -117,10 +111,14 @@ def _read(measured: str | None, nothing: str | None) -> Measured | Nothing:
 
 def _restored(kind: Any, value: Any) -> Any:
     """A value of a type, from what JSON holds of it; numbers come back as they were, to the last bit."""
+    if value is None:
+        return None
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         return kind(**{field.name: _restored(hints[field.name], value[field.name]) for field in fields(kind)})  # type: ignore[operator]
     arguments = get_args(kind)
+    if type(None) in arguments:
+        return _restored(arguments[0], value)
     if get_origin(kind) is dict:
         return {name: _restored(arguments[1], inner) for name, inner in value.items()}
     if get_origin(kind) is tuple:

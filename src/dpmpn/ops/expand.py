@@ -16,6 +16,16 @@ def _removed_range(removed: Ints, start: int, stop: int) -> tuple[int, int]:
 
 
 @kernel
+def _removed_of(removed: Ints, removed_offsets: Ints, query: int, start: int, stop: int) -> tuple[int, int]:
+    """Where the removed edges from `start` to `stop` stand that are a query's."""
+    if not len(removed_offsets):
+        return _removed_range(removed, start, stop)
+    first = removed_offsets[query]
+    low, high = _removed_range(removed[first : removed_offsets[query + 1]], start, stop)
+    return first + low, first + high
+
+
+@kernel
 def _relation_end(relations: Ints, at: int, stop: int) -> int:
     """The end of the edges that have the relation of the edge `at`."""
     return at + int(np.searchsorted(relations[at:stop], relations[at], side="right"))
@@ -58,16 +68,17 @@ def _draw_capped(
 
 @kernel
 def expand(
-    offsets: Ints, relations: Ints, tails: Ints, removed: Ints, query_keys: Ints, step: int, from_query: Ints,
-    from_node: Ints, limit: int, self_loop: int, per_relation: int = NO_LIMIT,
+    offsets: Ints, relations: Ints, tails: Ints, removed: Ints, removed_offsets: Ints, query_keys: Ints, step: int,
+    from_query: Ints, from_node: Ints, limit: int, self_loop: int, per_relation: int = NO_LIMIT,
 ) -> tuple[Ints, Ints, Ints, Ints]:  # fmt: skip
     """Sampled out-edges of every attending-from node, then its self-loop.
 
-    `removed` holds the edge ids (ascending) that the batch must not see. Of more than `per_relation` remaining edges of
-    a node and a relation, `per_relation` are drawn by the permutation keyed by (query, step, node, relation); then, of
-    more than `limit` edges left to a node, `limit` by the permutation keyed by (query, step, node). Returns the edges
-    grouped by attending-from node, each group sorted by (relation, tail) with the self-loop last: their offsets,
-    relations, tails and edge ids (-1 for self-loops).
+    `removed` holds the edge ids that queries must not see, ascending for each: those of query q stand at
+    removed_offsets[q]:removed_offsets[q+1], and where there are no offsets, all are every query's. Of more than
+    `per_relation` remaining edges of a node and a relation, `per_relation` are drawn by the permutation keyed by
+    (query, step, node, relation); then, of more than `limit` edges left to a node, `limit` by the permutation keyed by
+    (query, step, node). Returns the edges grouped by attending-from node, each group sorted by (relation, tail) with
+    the self-loop last: their offsets, relations, tails and edge ids (-1 for self-loops).
     """
     n_from = len(from_node)
     edge_offsets = np.zeros(n_from + 1, np.int64)
@@ -75,7 +86,7 @@ def expand(
     most = 0
     for i in range(n_from):
         start, stop = offsets[from_node[i]], offsets[from_node[i] + 1]
-        low, high = _removed_range(removed, start, stop)
+        low, high = _removed_of(removed, removed_offsets, from_query[i], start, stop)
         left[i] = stop - start - (high - low)
         if left[i] > per_relation:
             left[i] = _count_capped(relations, removed[low:high], start, stop, per_relation)
@@ -89,7 +100,7 @@ def expand(
     for i in range(n_from):
         node = from_node[i]
         start, stop = offsets[node], offsets[node + 1]
-        low, high = _removed_range(removed, start, stop)
+        low, high = _removed_of(removed, removed_offsets, from_query[i], start, stop)
         chosen = edge_id[edge_offsets[i] : edge_offsets[i + 1] - 1]
         node_key = combine(combine(query_keys[from_query[i]], step), node)
         if left[i] > limit:

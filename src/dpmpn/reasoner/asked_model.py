@@ -115,6 +115,7 @@ class AskedModel:
     def __deepcopy__(self, _: dict[int, Any]) -> Self:
         other = copy(self)  # graphs, datasets and runs never change
         other.__dict__.pop("engine", None)
+        other.__dict__.pop("engine_beside", None)
         other.__dict__.pop("asker", None)
         return other
 
@@ -146,6 +147,11 @@ class AskedModel:
             return Engine(model.extended(trained, self.graph), self.graph, config)
         model = self._pretrained.model if self._pretrained else self._fitted().model("best")
         return Engine(on_device(model, config.run.device), self.graph, config)
+
+    @cached_property
+    def engine_beside(self) -> "Engine":
+        """The same for questions that are asked again, whatever else is asked at the same time."""
+        return self.engine.beside()
 
     @cached_property
     def unseen(self) -> np.ndarray | None:
@@ -248,5 +254,14 @@ class AskedModel:
 
     def _forget(self) -> None:
         """Drop what was read from an earlier run."""
-        for name in ("dataset", "engine", "known", "unseen", "asker", "expectations", "calibration"):
+        for name in (
+            "dataset",
+            "engine",
+            "engine_beside",
+            "known",
+            "unseen",
+            "asker",
+            "expectations",
+            "calibration",
+        ):
             self.__dict__.pop(name, None)

@@ -2,6 +2,8 @@
 
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, overload
@@ -10,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from dpmpn.arguments import typed
-from dpmpn.ask.core import TRACED
+from dpmpn.ask.core import TRACED, Answers, Asker
 from dpmpn.ask.results import Predictions, QueryResult
 from dpmpn.config import Config, check_overrides, load_preset, with_overrides
 from dpmpn.errors import DataError, RunError, UnknownName, WrongType
@@ -27,6 +29,7 @@ from dpmpn.wording import listed
 
 # What needs torch is imported where it is used: the command line's help need not wait for it.
 if TYPE_CHECKING:
+    from dpmpn.explain.what_if import WhatIf
     from dpmpn.render.formats import Explanation, WhyNot
     from dpmpn.render.learnt import LearntPatterns
     from dpmpn.train.pretrained import Pretrained
@@ -245,11 +248,26 @@ class Reasoner(AskedModel):
         One question costs no more with its trace than without; of many, answers that need no reasons come sooner.
         """
         heads, relations = (np.array([question[i] for question in questions], np.int64) for i in range(2))
-        answers = self.asker.ask(heads, relations, traced)
+        return self._results(questions, self.asker.ask(heads, relations, traced))
+
+    def _again(self, question: tuple[int, int, bool], removed: np.ndarray) -> QueryResult:
+        """Ask a question on the graph without some edges; other threads may ask at the same time."""
+        heads, relations = (np.array([question[i]], np.int64) for i in range(2))
+        answers = Asker(self.engine_beside, self.unseen).ask(heads, relations, traced=True, removed=removed)
+        (result,) = self._results([question], answers)
+        return result
+
+    def _results(self, questions: Sequence[tuple[int, int, bool]], answers: Answers) -> list[QueryResult]:
         common = self.graph, self.config.asking_horizon(), self.known
         return [
             QueryResult(
-                *common, answers.of(query), query, inverse, self.calibration, self._notes(head, relation)
+                *common,
+                answers.of(query),
+                query,
+                inverse,
+                self.calibration,
+                self._notes(head, relation),
+                partial(self._again, (head, relation, inverse)),
             )
             for query, (head, relation, inverse) in enumerate(questions)
         ]
@@ -261,10 +279,72 @@ class Reasoner(AskedModel):
 
     @typed
     def explain(
-        self, head: str, relation: str, answer: str | None = None, inverse: bool = False
+        self,
+        head: str,
+        relation: str,
+        answer: str | None = None,
+        inverse: bool = False,
+        *,
+        keep_fact: bool = False,
+        decisive: bool = False,
     ) -> "Explanation":
-        """Why <head, relation, ?>, or with `inverse` <?, relation, head>, has an answer, the first if none is named."""
-        return self.predict(head, relation, inverse=inverse).explain(answer)
+        """Why <head, relation, ?>, or with `inverse` <?, relation, head>, has an answer, the first if none is named.
+
+        An answer that the graph states is explained as if it did not, unless `keep_fact`. `decisive` looks for the
+        facts that decide, by asking again without some, and with some alone: see `Explanation.decisive`.
+        """
+        (result,) = self.ask([self.question_ids(head, relation, inverse)])
+        explained = result.explain(None if answer is None else self.graph.entities.id(answer), keep_fact)
+        return self.with_decisive(explained) if decisive else explained
+
+    def with_decisive(self, explanation: "Explanation") -> "Explanation":
+        """An explanation of an answer on this graph with the facts that decide, found by asking again."""
+        from dpmpn.decisive.deciding import decisive
+
+        question = explanation.question
+        _, relation, _ = self.question_ids(question.head, question.relation, question.inverse)
+        query = explanation.flow.query
+        head, answer = (int(query.nodes[index]) for index in (query.head, explanation.flow.answer))
+        return replace(explanation, decisive=decisive(self, head, relation, answer))
+
+    @typed
+    def what_if(
+        self,
+        head: str,
+        relation: str,
+        answer: str | None = None,
+        inverse: bool = False,
+        *,
+        add: Any = (),
+        remove: Any = (),
+    ) -> "WhatIf":
+        """What becomes of an answer, the first one if none is named, with some facts more or fewer.
+
+        Facts are given as to `with_facts`. An answer that the graph states is judged as if it did not, before and
+        after, unless the fact itself is what is removed.
+        """
+        question, changed = self.question_ids(head, relation, inverse), self.with_facts(add, remove)
+        entity = None if answer is None else self.graph.entities.id(answer)
+        return self.compared(changed, question, entity)
+
+    def compared(
+        self, changed: "Reasoner", question: tuple[int, int, bool], answer: int | None = None
+    ) -> "WhatIf":
+        """What an answer to a question given as ids, or the first one, is here and on a changed graph."""
+        from dpmpn.explain.what_if import WhatIf
+
+        ((before,), (after,)) = self.ask([question]), changed.ask([question])
+        if answer is None:
+            if not (first := before.answers(1)):
+                raise DataError(f"nothing answers {before.question}: name an answer to compare")
+            answer = self.graph.entities.id(first[0].answer)
+        if after.states(answer) or not before.states(answer):
+            before, after = before.as_unknown(answer), after.as_unknown(answer)
+        label, found = self.graph.entities.label(answer), after.answers(1)
+        now = after.prediction(answer) if changed.graph.degree(question[0]) else None
+        was = before.prediction(answer) if self.graph.degree(question[0]) else None
+        first_after = found[0] if len(found) else None
+        return WhatIf(before.question, self.graph.entities.name(answer), label, was, now, first_after)
 
     @typed
     def why_not(self, head: str, relation: str, candidate: str, inverse: bool = False) -> "WhyNot":

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.errors import ConfigError, DataError
+from dpmpn.explain.decisive import DecisiveSet, Outcome
 from dpmpn.explain.explanation import Edge, ExplanationData, Node, Subgraph
 from dpmpn.explain.paths import EdgeIds, Walk, fact_of, provenance_of
 from dpmpn.explain.record import Tally
@@ -51,6 +52,9 @@ def as_record(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) 
         "full": _subgraph_record(explanation.full),
         "pruned": _subgraph_record(explanation.pruned),
     }
+    if (stated := explanation.with_fact) is not None:
+        record["with_fact"] = {"rank": stated.rank, "score": stated.score}
+    record |= _decisive_record(explanation)
     if why_not:
         record["why_not"] = [why_not_record(reason) for reason in why_not]
     return dict(six_digits(record))
@@ -87,6 +91,42 @@ def _tally_record(tally: Tally) -> dict[str, Any]:
 
 
 _NO_TALLY = dict.fromkeys(_tally_record(Tally(0, 0, 0, None)))
+
+
+def _decisive_record(explanation: ExplanationData) -> dict[str, Any]:
+    """What decides, where that was asked for: sets of facts, or null with a reason, and what became of the answer."""
+    found = explanation.decisive
+    if found is None:
+        return {}
+    graph = explanation.graph
+    return {
+        "necessary": _set_record(found.necessary, graph),
+        "sufficient": _set_record(found.sufficient, graph),
+        "decisive": {
+            "before": _outcome(found.before, graph),
+            "without_necessary": _outcome(found.necessary.outcome, graph),
+            "necessary_reason": found.necessary.reason or None,
+            "necessary_is_smallest": found.necessary.is_smallest,
+            "sufficient_alone": _outcome(found.sufficient.outcome, graph),
+            "sufficient_reason": found.sufficient.reason or None,
+            "sufficient_is_smallest": found.sufficient.is_smallest,
+            "isolated": _outcome(found.isolated, graph),
+            "prior_decides": found.is_prior,
+            "as_unknown": found.as_unknown,
+            "questions": found.questions,
+        },
+    }
+
+
+def _set_record(found: DecisiveSet, graph: KnowledgeGraph) -> list[dict[str, Any]] | None:
+    return None if found.facts is None else [labelled_fact(graph, fact) for fact in found.facts]
+
+
+def _outcome(outcome: Outcome | None, graph: KnowledgeGraph) -> dict[str, Any] | None:
+    if outcome is None:
+        return None
+    first = None if outcome.first is None else graph.entities.name(outcome.first)
+    return {"score": outcome.score, "rank": outcome.rank, "first": first}
 
 
 def why_not_record(why: WhyNotData) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from dpmpn.explain.explanation import ExplanationData, Subgraph
 from dpmpn.explain.paths import Fact, PathGroup, fact_of, named_fact
 from dpmpn.explain.patterns import Hops, hops_of
 from dpmpn.explain.why_not import WhyNotData
+from dpmpn.render.decisive_text import decisive_text
 from dpmpn.render.layout import lay_out_full, lay_out_pruned
 from dpmpn.render.markup import FONTS
 from dpmpn.render.names import displayed, plain
@@ -69,6 +70,7 @@ def draw_page(explanation: ExplanationData, why_not: Sequence[WhyNotData] = ()) 
         question=explanation.question,
         answer=explanation.answer,
         verdict=verdict(explanation),
+        decides=decisive_text(explanation),
         reasoning=html,
         data=_embedded(data),
     )
@@ -85,7 +87,9 @@ def draw_fragment(
 
 def verdict(explanation: ExplanationData) -> Markup:
     """How sure the answer is, and was before any step, and who else states it, in HTML."""
-    return _rendered("verdict.html", answer=explanation.answer, prior=explanation.prior)
+    e = explanation
+    stated = {"with_fact": e.with_fact, "needs_itself": e.needs_itself}
+    return _rendered("verdict.html", answer=e.answer, prior=e.prior, **stated)
 
 
 def _fragment(

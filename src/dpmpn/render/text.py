@@ -6,6 +6,7 @@ from dpmpn.data.fact_provenance import Record
 from dpmpn.explain.explanation import Edge, ExplanationData, Node, Prediction, Subgraph
 from dpmpn.explain.paths import Fact
 from dpmpn.explain.why_not import WhyNotData
+from dpmpn.render.decisive_text import decisive_lines, prior_lines
 from dpmpn.render.names import DisplayNames, plain
 from dpmpn.render.patterns import named_patterns, record_text
 from dpmpn.render.why_not_text import why_not_text
@@ -37,8 +38,10 @@ def explanation_text(explanation: ExplanationData) -> str:
     query = (question.head, question.relation, answer.answer)
     names = DisplayNames.of(explanation.pruned, question)
     lines = [
+        *prior_lines(explanation),
         f"Question: {question.rendered(names.exact(question.head), names.relation(question.relation))}",
         *_answer_lines(explanation, names),
+        *decisive_lines(explanation),
         "",
         *_pattern_lines(explanation),
         "",
@@ -73,7 +76,7 @@ def _answer_lines(explanation: ExplanationData, names: DisplayNames) -> list[str
         lines.append(f"It is left out of lists: no similar entity is the {end} of any '{relation}' fact.")
     if explanation.prior is not None:
         lines.append(f"Before the first step, its relations alone gave it {score_shown(explanation.prior)}.")
-    lines.append(_stated_line(answer.known, answer.held_out))
+    lines.append(_stated_line(explanation))
     if answer.through_unseen > 0:
         part = percent(answer.through_unseen)
         lines.append(
@@ -95,7 +98,16 @@ def _measured_lines(answer: Prediction) -> list[str]:
     ]
 
 
-def _stated_line(known: bool, held_out: str) -> str:
+def _stated_line(explanation: ExplanationData) -> str:
+    known, held_out = explanation.answer.known, explanation.answer.held_out
+    if (stated := explanation.with_fact) is not None:
+        rank = "first" if stated.rank == 1 else f"number {stated.rank:,}"
+        return (
+            "The graph states this fact already. It was asked as if it did not: a fact does not explain itself. "
+            f"With the fact, this answer is {rank}, with score {score_shown(stated.score)}."
+        )
+    if explanation.needs_itself:
+        return "The graph states this fact already, and nothing else brings attention to this answer."
     if known:
         return "The graph already states this fact."
     if held_out:

@@ -110,6 +110,13 @@ class Explorer:
             await self.slow.do(collection.add_all, flows)
         return await self.slow.do(collection.relation, top, reasoner.known.validation_of(asked))
 
+    async def fact(self, given: bodies.GivenFact) -> tuple[str, str, str]:
+        """The identifiers of a fact."""
+        question = bodies.AskedQuestion(head=given.head, relation=given.relation, inverse=False)
+        head, relation, _ = await self.naming.question(question)
+        tail, graph = await self.naming.entity(given.tail), self.reasoner.graph
+        return graph.entities.name(head), graph.relation_names.name(relation), graph.entities.name(tail)
+
     def close(self) -> None:
         """Finish what was begun, and end all threads."""
         with self._changing:
@@ -252,6 +259,20 @@ def _add_explanations(app: FastAPI, explorer: Explorer) -> None:
         asked = await explorer.naming.relation(body.relation, body.inverse)
         found = await explorer.learnt(asked, body.top)
         return await slow.do(lambda: json_reply(replies.learnt(found)))
+
+    @app.post(f"{_API}/decisive", response_model=bodies.Decided, responses=refusals("question", "reached"))
+    async def decisive(body: bodies.ExplainBody) -> Response:
+        """Find the facts that decide about an answer, by asking again without some and with some alone."""
+        result, answer = await explorer.asked(body, body.answer)
+        return await slow.do(lambda: json_reply(replies.decisive(explorer.reasoner, result, answer)))
+
+    @app.post(f"{_API}/what-if", response_model=bodies.WhatIf, responses=refusals("question", "reached"))
+    async def what_if(body: bodies.WhatIfBody) -> Response:
+        """Say what becomes of an answer with some facts more or fewer."""
+        ids = await explorer.naming.question(body)
+        answer = None if body.answer is None else await explorer.naming.entity(body.answer)
+        add, remove = [[await explorer.fact(each) for each in facts] for facts in (body.add, body.remove)]
+        return await slow.do(lambda: json_reply(replies.what_if(explorer.reasoner, ids, answer, add, remove)))
 
     @app.post(f"{_API}/why-not", response_model=bodies.WhyNot, responses=refusals("question"))
     async def why_not(body: bodies.WhyNotBody) -> Response:

@@ -49,6 +49,9 @@ def _written_count(least: int, most: int) -> Any:
 Truth = Annotated[bool, BeforeValidator(_written_bool)]
 
 
+_MOST_CHANGED = 100  # facts
+
+
 class _Given(BaseModel):
     """A request: fields that are not known are refused."""
 
@@ -100,6 +103,21 @@ class PatternsBody(_Given):
     relation: Name = Field(examples=["in_subregion"])
     inverse: StrictBool = Field(False, description="what it has learnt about <?, relation, tail>")
     top: _count(LIMITS.top_of_many) = Field(10, description="how many patterns")  # type: ignore[valid-type]
+
+
+class GivenFact(_Given):
+    """A fact by names or labels."""
+
+    head: Name = Field(examples=["Croatia"])
+    relation: Name = Field(examples=["in_subregion"])
+    tail: Name = Field(examples=["Southern Europe"])
+
+
+class WhatIfBody(ExplainBody):
+    """A question, one of its answers, and facts that the graph is to have more or fewer."""
+
+    remove: list[GivenFact] = Field([], max_length=_MOST_CHANGED)
+    add: list[GivenFact] = Field([], max_length=_MOST_CHANGED)
 
 
 class WhyNotBody(AskedQuestion):
@@ -230,6 +248,24 @@ class Learnt(BaseModel):
     """What the model has learnt about a relation, as data (as `dpmpn patterns --json` writes it) and in sentences."""
 
     learnt: dict[str, Any]
+    text: str
+
+
+class Decided(BaseModel):
+    """The facts that decide about an answer, as data and in sentences."""
+
+    necessary: list[dict[str, Any]] | None
+    sufficient: list[dict[str, Any]] | None
+    decisive: dict[str, Any]
+    text: str
+
+
+class WhatIf(BaseModel):
+    """An answer before and after a change of the graph; null where no attention reached it."""
+
+    before: Answer | None
+    after: Answer | None
+    first_after: Answer | None
     text: str
 
 

@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 from dpmpn.ask.new_answers import MEASURED
 from dpmpn.ask.results import QueryResult
 from dpmpn.errors import ConfigError, DataError
+from dpmpn.explain.explanation import Prediction
+from dpmpn.render.decisive_text import decisive_text
 from dpmpn.render.formats import FORMATS, Format
 from dpmpn.serve.problems import Problem
 from dpmpn.wording import six_digits
 
 if TYPE_CHECKING:
     from dpmpn.explain.learnt import LearntRelation
+    from dpmpn.reasoner.reasoner import Reasoner
     from dpmpn.render.formats import Explanation
+
+Facts = list[tuple[str, str, str]]
 
 
 def answers(result: QueryResult, top: int, new: bool, any_role: bool) -> dict[str, Any]:
@@ -21,20 +26,21 @@ def answers(result: QueryResult, top: int, new: bool, any_role: bool) -> dict[st
     found = result.answers(top, new, any_role)
     return {
         "question": asdict(result.question),
-        "answers": [
-            {
-                "name": each.answer,
-                "label": each.label,
-                "score": six_digits(each.score),
-                **{name: six_digits(getattr(each, name)) for name in MEASURED},
-                "rank": each.rank,
-                "known": each.known,
-                "held_out": each.held_out,
-                "through_unseen": six_digits(each.through_unseen),
-            }
-            for each in found
-        ],
+        "answers": [_answer(each) for each in found],
         "notes": list(found.notes),
+    }
+
+
+def _answer(each: Prediction) -> dict[str, Any]:
+    return {
+        "name": each.answer,
+        "label": each.label,
+        "score": six_digits(each.score),
+        **{name: six_digits(getattr(each, name)) for name in MEASURED},
+        "rank": each.rank,
+        "known": each.known,
+        "held_out": each.held_out,
+        "through_unseen": six_digits(each.through_unseen),
     }
 
 
@@ -49,6 +55,26 @@ def learnt(relation: "LearntRelation") -> dict[str, Any]:
     from dpmpn.render.learnt import LearntPatterns, relation_record
 
     return {"learnt": relation_record(relation), "text": LearntPatterns([relation]).text()}
+
+
+def decisive(reasoner: "Reasoner", result: QueryResult, answer: int | None) -> dict[str, Any]:
+    """The facts that decide about an answer, found by asking again."""
+    explained = reasoner.with_decisive(_explained(result, answer))
+    record = explained.to_dict()
+    found = {name: record[name] for name in ("necessary", "sufficient", "decisive")}
+    return {**found, "text": decisive_text(explained)}
+
+
+def what_if(
+    reasoner: "Reasoner", question: tuple[int, int, bool], answer: int | None, add: Facts, remove: Facts
+) -> dict[str, Any]:
+    """What becomes of an answer with some facts more or fewer."""
+    try:
+        found = reasoner.compared(reasoner.with_facts(add, remove), question, answer)
+    except DataError as error:
+        raise Problem("not_reached", str(error)) from error
+    sides = {"before": found.before, "after": found.after, "first_after": found.first_after}
+    return {**{name: each and _answer(each) for name, each in sides.items()}, "text": found.text}
 
 
 def why_not(result: QueryResult, candidate: int) -> dict[str, Any]:

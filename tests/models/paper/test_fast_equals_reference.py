@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.engine.batch import QueryBatch, query_keys, sample_ignn_edges
+from dpmpn.engine.batch import NO_EDGES, QueryBatch, query_keys, sample_ignn_edges
 from dpmpn.engine.learning import EntityRows
 from dpmpn.engine.settings import STRATEGIES, Horizon
 from dpmpn.models import build_model
@@ -146,7 +146,7 @@ def test_both_draw_the_same_edges(seed, limit, per_relation):
     batch = make_batch(graph, PaperSettings(), rng.integers(0, graph.n_entities, 5), [0] * 5, removed, seed)
     no_limit = [NO_LIMIT if x is None else x for x in (limit, per_relation)]
     offsets, relations, tails, _ = expand(
-        graph.offsets, graph.relations, graph.tails, batch.removed, batch.keys, 3,
+        graph.offsets, graph.relations, graph.tails, batch.removed, NO_EDGES, batch.keys, 3,
         np.arange(5), batch.heads, no_limit[0], graph.self_loop, no_limit[1],
     )  # fmt: skip
     fast = list(zip(np.repeat(np.arange(5), np.diff(offsets)), relations, tails, strict=True))

@@ -77,8 +77,10 @@ def facts_of(given: Any, options: ReadOptions | None = None) -> pl.DataFrame:
 
     The column `place` says where each stands, such as "facts.csv, line 3".
     """
-    if isinstance(given, list | tuple) and given and all(isinstance(each, Path) for each in given):
-        return pl.concat([facts_of(each, options) for each in given])
+    if isinstance(given, list | tuple) and any(isinstance(each, Path) for each in given):
+        rows = [each for each in given if not isinstance(each, Path)]
+        parts = [*(each for each in given if isinstance(each, Path)), *([rows] if rows else [])]
+        return pl.concat([facts_of(part, options) for part in parts])
     source = source_of(given, options)
     frames = [pl.DataFrame(schema=dict.fromkeys((*output_names(options or ReadOptions()), PLACE), pl.String))]
     for facts in source.batches():

@@ -61,6 +61,12 @@ class AnyGraphOnGraph(StrongOnGraph):
         self.statistics = statistics
         self._kept: dict[int, Tensor] = {}  # by relation asked: what it was told
 
+    def on_part(self, graph: KnowledgeGraph) -> "AnyGraphOnGraph":
+        """With the statistics of the whole graph: a few facts alone could not say what relations mean."""
+        part = AnyGraphOnGraph(self.model, graph, self.reference, row_pools(self.model), self.statistics)
+        part._kept = self._kept
+        return part
+
     def _steps(
         self, batch: QueryBatch, horizon: Horizon, profiles: Profiles, records: list[StepRecord] | None
     ) -> AnyGraphSteps:

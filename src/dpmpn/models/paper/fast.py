@@ -13,7 +13,7 @@ from dpmpn.engine.learning import EntityRows
 from dpmpn.engine.settings import Horizon
 from dpmpn.engine.steps import FastSteps
 from dpmpn.engine.trace import TraceStep
-from dpmpn.models.paper.ignn import NodeIds, ignn_states
+from dpmpn.models.paper.ignn import HiddenFromEach, NodeIds, ignn_states
 from dpmpn.models.paper.network import PaperNetwork
 from dpmpn.ops.attention import edge_logits, flow_attention
 from dpmpn.ops.expand import find_pairs, message_edges
@@ -48,13 +48,14 @@ class PaperSteps(FastSteps):
         super().__init__(graph, batch, horizon)
         self.network, self.rows, self.n_steps = network, rows, network.settings.n_steps_in_agnn
         self.ids = NodeIds()
+        self.hidden = None if batch.removed_offsets is None else HiddenFromEach(graph, batch)
         pools.clear(rows.anchor.requires_grad)
         self.states = pools["states"]
         self.node_right, self.node_attended = pools["node_right"], pools["node_attended"]
         relation_of = torch.from_numpy(batch.relations)
         self._prepare_attention(relation_of)
         self._prepare_agnn(relation_of)
-        ids, states = self._reach(batch.heads)
+        ids, states = self._reach(np.arange(len(batch)), batch.heads)
         assert states is not None  # nothing was reached before
         self.states.append(states[torch.from_numpy(ids)])
         self.visited, self.frontier = Visited.at_heads(batch.heads), Frontier.at_heads(batch.heads)
@@ -67,7 +68,7 @@ class PaperSteps(FastSteps):
 
     def step(self, t: int, frontier: Frontier, scan: Scan) -> None:
         """The next attention, and new states of what it reached; the last step needs no states."""
-        slot_id, _ = self._reach(scan.slot_node)
+        slot_id, _ = self._reach(scan.slot_query, scan.slot_node)
         states, slots = self._current_states(scan, t)
         slot_state = np.full(scan.n_slots, -1, np.int64)
         slot_state[slots] = np.arange(len(slots))
@@ -125,12 +126,13 @@ class PaperSteps(FastSteps):
         self.update_query = functional.linear(query, first.weight[:, 3 * dims :], first.bias)
         self.attended = update_attended @ agnn.attend.weight  # dims x dims: both products in one
 
-    def _reach(self, nodes: np.ndarray) -> tuple[np.ndarray, Tensor | None]:
+    def _reach(self, query: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, Tensor | None]:
         """Numbers of entities in this batch; those not met before get their IGNN states, which are returned."""
-        ids, new = self.ids.assign(nodes)
+        ids, new = self.ids.assign(nodes if self.hidden is None else self.hidden.numbers(query, nodes))
         if not len(new):
             return ids, None
-        states = ignn_states(self.network, self.rows, new, self.batch.ignn_edges)
+        edges = self.batch.ignn_edges if self.hidden is None else self.hidden.edges
+        states = ignn_states(self.network, self.rows, new, edges, self.graph.n_entities)
         self.node_right.append(self.network.attention.small(states) @ self.right_node.t())
         self.node_attended.append(states @ self.attended.t())
         return ids, states

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from dpmpn.engine.batch import SampledEdges
+from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.batch import QueryBatch, SampledEdges
 from dpmpn.engine.learning import EntityRows
 from dpmpn.kernels import Ints, kernel
 from dpmpn.models.paper.network import PaperNetwork
@@ -35,6 +36,71 @@ class NodeIds:
         return ids, new
 
 
+class HiddenFromEach:
+    """Sampled edges where each query has removed edges of its own.
+
+    An entity has as many numbers as it has states: itself where a query's removed edges do not come near it, and
+    (query + 1) * entities + itself where they do.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, batch: QueryBatch) -> None:
+        self._n = graph.n_entities
+        assert batch.removed_offsets is not None
+        owner = np.repeat(np.arange(len(batch)), np.diff(batch.removed_offsets))
+        ids = [graph.find_edges(step.heads, step.relations, step.tails) for step in batch.ignn_edges]
+        self._near = np.empty(0, np.int64)  # query * entities + entity, ascending
+        for sampled, own in zip(batch.ignn_edges, ids, strict=True):
+            self._near = self._nearer(sampled, own, owner, batch.removed)
+        hidden = owner * graph.n_edges + batch.removed  # ascending
+        self.edges = tuple(
+            self._numbered(sampled, own, hidden, graph.n_edges)
+            for sampled, own in zip(batch.ignn_edges, ids, strict=True)
+        )
+
+    def numbers(self, query: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+        """The number of each entity, as its query sees it."""
+        key = query * self._n + nodes
+        return np.where(np.isin(key, self._near), key + self._n, nodes)
+
+    def _nearer(
+        self, sampled: SampledEdges, ids: np.ndarray, owner: np.ndarray, removed: np.ndarray
+    ) -> np.ndarray:
+        """Whose states differ after a step: as before, and where a removed edge or one of those before led."""
+        by_id = np.argsort(ids)
+        at = np.searchsorted(ids, removed, sorter=by_id)
+        is_drawn = at < len(ids)
+        is_drawn[is_drawn] = ids[by_id[at[is_drawn]]] == removed[is_drawn]
+        lost = owner[is_drawn] * self._n + sampled.tails[by_id[at[is_drawn]]]
+        query, entity = np.divmod(self._near, self._n)
+        by_head = np.argsort(sampled.heads, kind="stable")
+        first, edges = _ranges(sampled.heads[by_head], entity)
+        led = query[first] * self._n + sampled.tails[by_head[edges]]
+        return np.unique(np.concatenate([self._near, lost, led]))
+
+    def _numbered(
+        self, sampled: SampledEdges, ids: np.ndarray, hidden: np.ndarray, n_edges: int
+    ) -> SampledEdges:
+        """The edges between numbers: those of the batch, and for each number of a query those that it sees."""
+        query, entity = np.divmod(self._near, self._n)
+        at, edges = _ranges(sampled.tails, entity)
+        seen = ~np.isin(query[at] * n_edges + ids[edges], hidden)
+        at, edges = at[seen], edges[seen]
+        return SampledEdges(
+            np.concatenate([sampled.heads, self.numbers(query[at], sampled.heads[edges])]),
+            np.concatenate([sampled.relations, sampled.relations[edges]]),
+            np.concatenate([sampled.tails, self._near[at] + self._n]),
+        )
+
+
+def _ranges(ascending: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each value stands among ascending ones: its index and the position, once for each time it is there."""
+    first, last = (np.searchsorted(ascending, values, side) for side in ("left", "right"))
+    at = np.repeat(np.arange(len(values)), last - first)
+    return at, np.arange(len(at)) + np.repeat(
+        first - np.concatenate([[0], np.cumsum(last - first)[:-1]]), last - first
+    )
+
+
 @kernel
 def _edges_into(nodes: Ints, tails: Ints) -> tuple[Ints, Ints]:
     """Positions in `tails` (ascending) that name one of `nodes`, and which of the nodes it is."""
@@ -50,9 +116,13 @@ def _edges_into(nodes: Ints, tails: Ints) -> tuple[Ints, Ints]:
 
 
 def ignn_states(
-    network: PaperNetwork, rows: EntityRows, nodes: np.ndarray, sampled: tuple[SampledEdges, ...]
+    network: PaperNetwork,
+    rows: EntityRows,
+    nodes: np.ndarray,
+    sampled: tuple[SampledEdges, ...],
+    n_entities: int,
 ) -> Tensor:
-    """The IGNN's output for distinct nodes."""
+    """The IGNN's output for distinct nodes: entities, by their number modulo `n_entities`."""
     levels = []  # one per step, last step first: (nodes to update, sender, relation, receiver)
     for edges in reversed(sampled):
         chosen, receiver = _edges_into(nodes, edges.tails)
@@ -61,7 +131,7 @@ def ignn_states(
         sender, new = ids.assign(edges.heads[chosen])
         levels.append((len(nodes), sender, edges.relations[chosen], receiver))
         nodes = np.concatenate([nodes, new])
-    embeddings = rows.read(nodes)
+    embeddings = rows.read(nodes % n_entities)
     states = embeddings
     n_output = levels[0][0] if levels else len(nodes)
     pool = network.settings.ignn_output == "pool"

@@ -54,16 +54,17 @@ class StrongSteps(FastSteps):
         of_profiles = asked.prior_of_profiles(profiles.features)  # profiles x relations asked
         self.prior = of_profiles.t().contiguous().index_select(0, of_asked)  # queries x profiles
         self.visited = Visited.at_heads(batch.heads)
-        begin, row = self._begin(batch.heads, self.of_asked)
+        begin, row = self._begin(np.arange(len(batch)), batch.heads)
         self.states.append(self.query + begin.index_select(0, torch.from_numpy(row)))
         self.attention.append(self.query.new_ones(len(batch), 1))
         self.records = records  # what the steps did is added to it, where a trace is wanted
 
-    def _begin(self, entities: np.ndarray, of_asked: np.ndarray) -> tuple[Tensor, np.ndarray]:
-        """The states that entities begin with, of which some are equal, and the row of each."""
+    def _begin(self, query: np.ndarray, entities: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        """The states that entities of some queries begin with, of which some are equal, and the row of each."""
         if self.asked.begin is None:
             return self.query.new_zeros(1, self.query.shape[1]), np.zeros(len(entities), np.int64)
-        return self.profiles.rows(self.asked.begin, entities, of_asked, len(self.asked))
+        profile, of_asked = self.profiles.of(query, entities), self.of_asked[query]
+        return self.profiles.rows(self.asked.begin, profile, of_asked, len(self.asked))
 
     @property
     def scores(self) -> np.ndarray:
@@ -147,7 +148,7 @@ class StrongSteps(FastSteps):
         """The row of each slot's state; those that were not visited get the states that they begin with."""
         new = scan.slot_visited < 0
         rows: np.ndarray = self.visited.row[scan.slot_visited]
-        begin, row = self._begin(scan.slot_node[new], self.of_asked[scan.slot_query[new]])
+        begin, row = self._begin(scan.slot_query[new], scan.slot_node[new])
         rows[new] = self.states.append(begin) + row
         self.attention.append(begin.new_zeros(len(begin), 1))  # a row for each of the states
         return rows
@@ -165,7 +166,8 @@ class StrongSteps(FastSteps):
         """
         logit = np.log(inflows(scan.n_slots, flow, pair_offsets, scan.edge_slot) + LEAST_FLOW)
         if t == self.n_steps - 1:
-            logit += self.prior.detach().numpy()[scan.slot_query, self.profiles.of_entity[scan.slot_node]]
+            profile = self.profiles.of(scan.slot_query, scan.slot_node)
+            logit += self.prior.detach().numpy()[scan.slot_query, profile]
         return gate(torch.from_numpy(logit)).numpy().round(DIGITS)
 
     def read_out(self) -> Reached:
@@ -173,17 +175,17 @@ class StrongSteps(FastSteps):
         network, visited, asked = self.network, self.visited, self.asked
         profiles, prior = self.profiles, self.prior
         of_query = np.repeat(np.arange(len(self.batch)), np.diff(visited.offsets))
-        of_asked = self.of_asked[of_query]
+        of_asked, profile = self.of_asked[of_query], profiles.of(of_query, visited.node)
         logits = scored(
             self.states.read(torch.from_numpy(visited.row)) @ network.read_state,
             self.query @ network.read_query + network.read_bias,
             of_query,
             self.query @ network.read_weight_query + network.read_weight,
-            *profiles.rows(asked.read, visited.node, of_asked, len(asked)),
+            *profiles.rows(asked.read, profile, of_asked, len(asked)),
         )
         at = torch.from_numpy(of_asked)
         is_head = torch.from_numpy(visited.node == self.batch.heads[of_query])
         visited_more, head_more = (x.index_select(0, at) for x in (asked.visited, asked.is_head))
-        index = torch.from_numpy(of_query * len(profiles) + profiles.of_entity[visited.node])
+        index = torch.from_numpy(of_query * len(profiles) + profile)
         logits = logits + prior.view(-1).index_select(0, index) + visited_more + head_more * is_head
         return Reached(visited.offsets, of_query, visited.node, logits, profiles, prior)

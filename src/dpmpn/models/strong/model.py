@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from dpmpn.data.graph import KnowledgeGraph
-from dpmpn.engine.answer import Answer, Unlisted
+from dpmpn.engine.answer import Answer, Apart, Unlisted
 from dpmpn.engine.batch import QueryBatch
 from dpmpn.engine.learning import Targets
 from dpmpn.engine.model import Loss, ModelOnGraph
@@ -44,7 +44,11 @@ class StrongOnGraph(ModelOnGraph[StrongModel]):
     def _run(
         self, batch: QueryBatch, horizon: Horizon, records: list[StepRecord] | None = None
     ) -> StrongSteps:
-        steps = self._steps(batch, horizon, self._profiles.without(batch.removed), records)
+        if batch.removed_offsets is None:
+            profiles = self._profiles.without(batch.removed)
+        else:
+            profiles = self._profiles.without_each(batch.removed, batch.removed_offsets)
+        steps = self._steps(batch, horizon, profiles, records)
         steps.run()
         return steps
 
@@ -93,7 +97,13 @@ class StrongOnGraph(ModelOnGraph[StrongModel]):
 
 def _answer(reached: Reached) -> Answer:
     own, of_profile = (x.detach() for x in probabilities(reached))
-    return Answer(reached.offsets, reached.nodes, own, Unlisted(reached.profiles.of_entity, of_profile))
+    profiles, apart = reached.profiles, None
+    if profiles.sizes.ndim > 1:
+        query, entities = np.divmod(profiles.changed, len(profiles.of_entity))
+        n_shared = len(profiles) - len(query)
+        apart = Apart(query, entities, of_profile[query, n_shared + np.arange(len(query))])
+        of_profile = of_profile[:, :n_shared]
+    return Answer(reached.offsets, reached.nodes, own, Unlisted(profiles.of_entity, of_profile, apart))
 
 
 MODEL = StrongModel

@@ -4,12 +4,13 @@ Whatever depends on the profile alone is computed once for each different profil
 entities costs no more than one over the profiles.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from torch import Tensor
 
 from dpmpn.data.graph import KnowledgeGraph
+from dpmpn.engine.batch import NO_EDGES
 from dpmpn.kernels import Ints, kernel
 from dpmpn.ops.expand import number_used
 from dpmpn.ops.layers import SparseRows, sparse_product
@@ -22,20 +23,32 @@ class Profiles:
     """The different profiles of a graph's entities, as a batch sees them."""
 
     of_entity: np.ndarray  # int64, entities: the index of each one's profile
-    sizes: np.ndarray  # float64, profiles: entities of each
+    # float64, profiles: how many entities have each; queries x profiles where each query has removed edges of its own.
+    sizes: np.ndarray
     features: SparseRows  # profiles x n_features
+    # int64, ascending, query * entities + entity: who has a profile of its own for a query: the last ones, in order.
+    changed: np.ndarray = field(default_factory=lambda: NO_EDGES)
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return len(self.features)
+
+    def of(self, query: np.ndarray, entities: np.ndarray) -> np.ndarray:
+        """The profile of each entity, as its query sees it."""
+        profile: np.ndarray = self.of_entity[entities]
+        if len(self.changed):
+            key = query * len(self.of_entity) + entities
+            at = np.minimum(np.searchsorted(self.changed, key), len(self.changed) - 1)
+            profile = np.where(self.changed[at] == key, len(self) - len(self.changed) + at, profile)
+        return profile
 
     def rows(
-        self, table: Tensor, entities: np.ndarray, of_asked: np.ndarray, n_asked: int
+        self, table: Tensor, profile: np.ndarray, of_asked: np.ndarray, n_asked: int
     ) -> tuple[Tensor, np.ndarray]:
-        """What a table of features makes of entities' profiles, and the row of each entity.
+        """What a table of features makes of some profiles, and the row of each.
 
         A row is made once for each different profile, and for each relation asked, where the table differs by them.
         """
-        profile, n_features = self.of_entity[entities], self.features.n_columns
+        n_features = self.features.n_columns
         if len(table) > n_features:
             profile = profile + of_asked * len(self)
         used, row = number_used(profile, n_asked * len(self))
@@ -78,6 +91,28 @@ class GraphProfiles:
         np.subtract.at(sizes, of_entity[entities], 1.0)
         of_entity[entities] = len(whole) + np.arange(len(entities))
         return Profiles(of_entity, sizes, _stacked(whole.features, changed))
+
+    def without_each(self, removed: np.ndarray, removed_offsets: np.ndarray) -> Profiles:
+        """The same where each query has removed edges of its own."""
+        whole, n_queries, n_entities = self.whole, len(removed_offsets) - 1, self.graph.n_entities
+        sizes = np.repeat(whole.sizes[None], n_queries, 0)
+        if not len(removed) or not self.are_on:
+            return Profiles(whole.of_entity, sizes, whole.features)
+        query = np.repeat(np.arange(n_queries), np.diff(removed_offsets))
+        changed, offsets, relation, count = _reduced(
+            query * n_entities + self.graph.edge_heads(removed),
+            self.graph.relations[removed],
+            self._offsets,
+            self._relation,
+            self._count,
+        )
+        features = _features(offsets, relation, count, self.n_relations)
+        query, entities = np.divmod(changed, n_entities)
+        np.subtract.at(sizes, (query, whole.of_entity[entities]), 1.0)
+        own = np.zeros((n_queries, len(changed)))
+        own[query, np.arange(len(changed))] = 1.0
+        stacked = _stacked(whole.features, features)
+        return Profiles(whole.of_entity, np.concatenate([sizes, own], 1), stacked, changed)
 
 
 def n_features(n_relations: int) -> int:
@@ -129,11 +164,15 @@ def _grouped(offsets: Ints, relation: Ints, count: Ints) -> tuple[Ints, Ints, In
 def _reduced(
     heads: np.ndarray, relations: np.ndarray, offsets: np.ndarray, relation: np.ndarray, count: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The entities that lose edges, and what is left of their runs."""
+    """The entities that lose edges, and what is left of their runs.
+
+    An entity may be given several times over, as query * entities + entity, to lose other edges each time.
+    """
     entities = np.unique(heads)
-    lengths = np.diff(offsets)[entities]
+    own = entities % (len(offsets) - 1)
+    lengths = np.diff(offsets)[own]
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    at = np.arange(starts[-1]) + np.repeat(offsets[entities] - starts[:-1], lengths)
+    at = np.arange(starts[-1]) + np.repeat(offsets[own] - starts[:-1], lengths)
     owner = np.repeat(np.arange(len(entities)), lengths)
     width = int(relation.max(initial=0)) + 1
     lost = np.searchsorted(owner * width + relation[at], np.searchsorted(entities, heads) * width + relations)

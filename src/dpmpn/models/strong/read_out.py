@@ -37,7 +37,7 @@ def prior_of(reached: Reached) -> Tensor:
     """What each visited node had before any step: a softmax of the priors of all entities."""
     sizes = torch.from_numpy(reached.profiles.sizes).to(reached.prior)
     total = torch.logsumexp(reached.prior + sizes.log(), 1)  # no entity, no part of the sum
-    of_profile = torch.from_numpy(reached.profiles.of_entity[reached.nodes])
+    of_profile = torch.from_numpy(reached.profiles.of(reached.query, reached.nodes))
     at = torch.from_numpy(reached.query)
     return (reached.prior[at, of_profile] - total[at]).exp()
 
@@ -54,7 +54,7 @@ def loss_of(reached: Reached, targets: Targets) -> tuple[Tensor, int]:
     query, entity = np.divmod(answers, n_entities)
     at = _indices(reached.offsets, reached.nodes, query, entity)
     rivals = _unvisited(reached)
-    np.subtract.at(rivals, (query[at < 0], reached.profiles.of_entity[entity[at < 0]]), 1.0)
+    np.subtract.at(rivals, (query[at < 0], reached.profiles.of(query[at < 0], entity[at < 0])), 1.0)
     visited = reached.logits.index_fill(0, torch.from_numpy(at[at >= 0]), -torch.inf)
     rest = _log_total(reached, visited, rivals)
     found = at[np.searchsorted(answers, own)]
@@ -65,8 +65,9 @@ def loss_of(reached: Reached, targets: Targets) -> tuple[Tensor, int]:
 
 def _unvisited(reached: Reached) -> np.ndarray:
     """How many entities of each profile a query has not visited: queries x profiles."""
-    counts = np.repeat(reached.profiles.sizes[None], len(reached.offsets) - 1, 0)
-    np.subtract.at(counts, (reached.query, reached.profiles.of_entity[reached.nodes]), 1.0)
+    sizes = reached.profiles.sizes
+    counts = np.repeat(sizes[None], len(reached.offsets) - 1, 0) if sizes.ndim == 1 else sizes.copy()
+    np.subtract.at(counts, (reached.query, reached.profiles.of(reached.query, reached.nodes)), 1.0)
     return counts
 
 
@@ -86,7 +87,7 @@ def _logits_at(reached: Reached, query: np.ndarray, entities: np.ndarray, found:
     """Logits of entities: their own where they were visited (`found`), else those of their profiles."""
     seen = torch.from_numpy(found >= 0)
     own = reached.logits.index_select(0, torch.from_numpy(np.maximum(found, 0)))
-    index = torch.from_numpy(query * reached.prior.shape[1] + reached.profiles.of_entity[entities])
+    index = torch.from_numpy(query * reached.prior.shape[1] + reached.profiles.of(query, entities))
     return torch.where(seen, own, reached.prior.reshape(-1).index_select(0, index))
 
 

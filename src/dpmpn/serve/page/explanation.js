@@ -1,5 +1,6 @@
 // Why an answer was given: the picture that plays the reasoning, what is told beside it, and files to keep.
 import { download, post } from "./api.js";
+import { decisiveParts } from "./decisive.js";
 import { entityParts, lookUp } from "./entity.js";
 import { makePlayer } from "./player.js";
 import { sentenceOf, showProblem } from "./notices.js";
@@ -51,7 +52,10 @@ function draw(view, picture, before, hears) {
   told.innerHTML = verdict;
   const card = made("section", { id: "card", "aria-label": "An entity of the picture", hidden: true });
   content.querySelector("#paths").before(card);
-  room.replaceChildren(made("div", { class: "titled" }, title, files(picture.files, view, answer.name)), told, content);
+  const { head, relation, inverse } = view, decides = decisiveParts({ head, relation, inverse }, answer.name);
+  room.replaceChildren(
+    made("div", { class: "titled" }, title, files(picture.files, view, answer.name)), told, ...decides, content,
+  );
   room.append(learntAbout(view, view.relation));
   if (description) told.before(made("p", { class: "small" }, named(answer.label), ": ", named(description)));
   shown.picture = picture;
