@@ -195,4 +195,4 @@ def test_nodes_visited_before_are_attended_from_beside_those_of_the_last_step(re
         expected = assert_equal(case, reference)
         wider = replace(case, settings=replace(case.settings, attending_from=5))
         matters += not np.allclose(assert_equal(wider, reference).attention, expected.attention)
-    assert matters >= 3
+    assert matters >= 2
