@@ -124,7 +124,7 @@ _SECTION_3: list[Mutant] = [
     mutant(
         "attention-is-not-renormalised",
         "Attention that N1 cut off is missing from the next distribution.",
-        (_REFERENCE, "return arriving / total[query]", "return arriving"),
+        (_REFERENCE, "arriving / total.where(total != 0, 1.0), 0.0)", "arriving, 0.0)"),
         tests=PAPER,
     ),
     mutant(
@@ -266,8 +266,8 @@ _SECTION_3: list[Mutant] = [
         ),
         (
             _FAST,
-            "            self.attention[torch.from_numpy(slots)],",
-            "            self.attention[torch.from_numpy(slots)].detach(),",
+            "            _rows(self.attention, slots),",
+            "            _rows(self.attention, slots).detach(),",
         ),
         tests=PAPER,
     ),

@@ -184,7 +184,8 @@ class _WhyNotSearch:
     def _dropped(self, time: int) -> WhyNotData:
         """It was scanned, but the next step did not continue from it: from there its own edge would have led back."""
         near = self._near(self.index, time, 0, np.empty(0, int))
-        if not self.flow.attended_to[:time, self.index].any():  # so it was not visited yet
+        is_visited = self.index == self.flow.head or self.flow.attended_to[:time, self.index].any()
+        if not is_visited:
             return self._cut("not_attended_to", near, self.flow.attended_to[time - 1])
         return self._cut("not_attended_from", near, self.flow.attended_from[time])
 

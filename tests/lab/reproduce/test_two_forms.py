@@ -74,10 +74,10 @@ def leaks(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def test_what_is_hidden_is_all_that_differs(leaks):
     names = sorted(path.name for path in (leaks.folder / "runs").iterdir())
-    assert names == ["countries-seed0", "countries-seed0-pairs-hidden"]  # its preset hides triples
-    own, pairs = (RunFolder.open(leaks.folder / "runs" / name).config for name in names)
-    assert own.training.leak_removal == "triples"
-    assert own.replace(leak_removal="pairs") == pairs
+    assert names == ["countries-seed0", "countries-seed0-triples-hidden"]
+    own, triples = (RunFolder.open(leaks.folder / "runs" / name).config for name in names)
+    assert own.training.leak_removal == "pairs"  # as its facts ask for
+    assert own.replace(leak_removal="triples") == triples
     assert [cells[1] for cells in leaks.cells()] == ["pairs", "triples"]
     found = leaks.data()["results"]
     assert {name: result["leak_removal"] for name, result in found.items()} == {
