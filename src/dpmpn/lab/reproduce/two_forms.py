@@ -39,6 +39,8 @@ from dpmpn.lab.reproduce.workshop import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_QUICK_EDGES = 500
+
 
 class TwoForms(Exhibit):
     """Two forms, each measured on all test questions with every seed."""
@@ -210,8 +212,10 @@ class IgnnDraws(TwoForms):
         """Every seed's model is trained once, and asked with each draw of each form."""
         dataset, pieces = self.dataset(request), []
         n_asked = len(dataset.queries("test"))
+        # The bundled graph has fewer edges than are drawn.
+        fewer: dict[str, Any] = {"max_sampling_per_step": _QUICK_EDGES} if request.quick else {}
         for seed in request.seeds:
-            config = config_for(request, dataset, seed)
+            config = config_for(request, dataset, seed, **fewer)
             seconds = piece_seconds(request, dataset, config, n_asked)
             for draw in range(self.n_draws):
                 for form in self.forms:
