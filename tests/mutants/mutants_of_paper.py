@@ -266,8 +266,8 @@ _SECTION_3: list[Mutant] = [
         ),
         (
             _FAST,
-            "            _rows(self.attention, slots),",
-            "            _rows(self.attention, slots).detach(),",
+            "            self.attention[torch.from_numpy(slots)],",
+            "            self.attention[torch.from_numpy(slots)].detach(),",
         ),
         tests=PAPER,
     ),

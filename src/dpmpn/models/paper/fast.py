@@ -1,8 +1,4 @@
-"""The fast CPU path of the paper's model: ragged arrays instead of masks, projections per node instead of per edge.
-
-Rows are taken by `index_select` and parts by `split`: the gradients of `x[index]` and of slices take two to four times
-as long, since they add value by value, or fill a zero tensor of the whole for each part.
-"""
+"""The fast CPU path of the paper's model: ragged arrays instead of masks, projections per node instead of per edge."""
 
 import numpy as np
 import torch
@@ -60,7 +56,7 @@ class PaperSteps(FastSteps):
         self._prepare_agnn(relation_of)
         ids, states = self._reach(batch.heads)
         assert states is not None  # nothing was reached before
-        self.states.append(_rows(states, ids))
+        self.states.append(states[torch.from_numpy(ids)])
         self.visited = Visited.at_heads(batch.heads)
         self.attention = network.entities.new_ones(len(batch))  # of each node that the last step scanned
         self.traced = traced  # what the steps did is added to it, where a trace is wanted
@@ -98,7 +94,7 @@ class PaperSteps(FastSteps):
 
     def _attention_at(self, slot: np.ndarray) -> Tensor:
         """The attention of nodes that the last step scanned, and 0 of others, which have the slot -1."""
-        return _rows(functional.pad(self.attention, (1, 0)), slot + 1)
+        return functional.pad(self.attention, (0, 1))[torch.from_numpy(slot)]
 
     def _prepare_attention(self, relation_of: Tensor) -> None:
         attention = self.network.attention
@@ -106,40 +102,33 @@ class PaperSteps(FastSteps):
         heads = self.rows.read(self.batch.heads)
         self.query_head = heads
         small_relations = attention.small(self.network.relations)  # relations x att
-        query = torch.cat(
-            [attention.small(heads), small_relations.index_select(0, relation_of)], 1
-        )  # queries x 2 att
+        query = torch.cat([attention.small(heads), small_relations[relation_of]], 1)  # queries x 2 att
         sides = (attention.alpha1, attention.alpha2)
-        inputs = [att, att, 2 * att]  # state, relation, query
-        self.left_state, left_relation, left_query = torch.split(
-            torch.cat([side.left.weight for side in sides]), inputs, 1
-        )
-        right_state, right_relation, right_query = torch.split(
-            torch.cat([side.right.weight for side in sides]), inputs, 1
-        )
-        self.left_relation = small_relations @ left_relation.t()
-        self.left_query = query @ left_query.t() + torch.cat([side.left.bias for side in sides])
-        self.right_state, self.right_node = torch.split(right_state, att)
-        self.right_relation = small_relations @ right_relation.t()
-        self.right_query = query @ right_query.t() + torch.cat([side.right.bias for side in sides])
+        left = torch.cat([side.left.weight for side in sides])  # 2 att x 4 att
+        right = torch.cat([side.right.weight for side in sides])
+        self.left_state = left[:, :att]
+        self.left_relation = small_relations @ left[:, att : 2 * att].t()
+        self.left_query = query @ left[:, 2 * att :].t() + torch.cat([side.left.bias for side in sides])
+        self.right_state, self.right_node = right[:att, :att], right[att:, :att]
+        self.right_relation = small_relations @ right[:, att : 2 * att].t()
+        self.right_query = query @ right[:, 2 * att :].t() + torch.cat([side.right.bias for side in sides])
         self.center_bias = torch.cat([side.center.bias for side in sides])
 
     def _prepare_agnn(self, relation_of: Tensor) -> None:
         dims = self.network.settings.n_dims
         agnn = self.network.agnn
-        relations = self.network.relations
-        query = torch.cat([self.query_head, relations.index_select(0, relation_of)], 1)  # queries x 2 dims
-        inputs, first = [dims, dims, dims, 2 * dims], agnn.message.first
-        self.message_from, message_relation, self.message_to, message_query = torch.split(
-            first.weight, inputs, 1
+        query = torch.cat([self.query_head, self.network.relations[relation_of]], 1)  # queries x 2 dims
+        first = agnn.message.first
+        self.message_from, message_relation, self.message_to = torch.split(
+            first.weight[:, : 3 * dims], dims, 1
         )
-        self.message_relation = relations @ message_relation.t()
-        self.message_query = functional.linear(query, message_query, first.bias)
+        self.message_relation = self.network.relations @ message_relation.t()
+        self.message_query = functional.linear(query, first.weight[:, 3 * dims :], first.bias)
         first = agnn.update.first
-        self.update_state, self.update_message, update_attended, update_query = torch.split(
-            first.weight, inputs, 1
+        self.update_state, self.update_message, update_attended = torch.split(
+            first.weight[:, : 3 * dims], dims, 1
         )
-        self.update_query = functional.linear(query, update_query, first.bias)
+        self.update_query = functional.linear(query, first.weight[:, 3 * dims :], first.bias)
         self.attended = update_attended @ agnn.attend.weight  # dims x dims: both products in one
 
     def _reach(self, nodes: np.ndarray) -> tuple[np.ndarray, Tensor | None]:
@@ -168,9 +157,8 @@ class PaperSteps(FastSteps):
         finished = []
         for k in range(int(missed[0])):
             behind = int(np.searchsorted(-missed, -k))  # those that missed more than k updates
-            states, done = torch.split(states, [behind, len(states) - behind])
-            finished.append(done)
-            states = self._without_message(states, query[:behind])
+            finished.append(states[behind:])
+            states = self._without_message(states[:behind], query[:behind])
         return torch.cat([states, *reversed(finished)]) if finished else states, slots
 
     def _without_message(self, states: Tensor, query: np.ndarray) -> Tensor:
@@ -191,10 +179,11 @@ class PaperSteps(FastSteps):
         pair_query = scan.from_query[pair_from]
         small = flow.small(states)
         from_state = slot_state[scan.from_slot]
-        from_left = _rows(small, from_state) @ self.left_state.t()
+        from_left = small[torch.from_numpy(from_state)] @ self.left_state.t()
         left = combine_leaky(
             from_left, pair_from, self.left_relation, pair_relation, self.left_query, pair_query
         )  # pairs x 2 att
+        # `split`, not slices: the gradient of a slice is a zero tensor of the whole with the slice copied in.
         first, second = torch.split(left, att, 1)
         centered = torch.cat([first @ flow.alpha1.center.weight, second @ flow.alpha2.center.weight], 1)
         logits = edge_logits(
@@ -220,9 +209,9 @@ class PaperSteps(FastSteps):
         known = to_state[to_state >= 0]
         to_row = np.where(to_state >= 0, np.cumsum(to_state >= 0) - 1, -1)
         tables = (
-            _rows(states, slot_state[scan.from_slot]) @ self.message_from.t(),
+            states[torch.from_numpy(slot_state[scan.from_slot])] @ self.message_from.t(),
             self.message_relation,
-            _rows(states, known) @ self.message_to.t(),
+            states[torch.from_numpy(known)] @ self.message_to.t(),
             self.message_query,
         )
         index = (sender, relation, to_row[receiver], scan.from_query[sender])
@@ -249,16 +238,12 @@ class PaperSteps(FastSteps):
             messages @ self.update_message.t(), slot_message[slots],
             self.update_query, scan.slot_query[slots],
             self.node_attended, slot_id[slots],
-            _rows(self.attention, slots),
+            self.attention[torch.from_numpy(slots)],
         )  # fmt: skip
         first = self.states.append_updated(states, hidden, update.second.weight, update.second.bias)
         slot_row = np.full(scan.n_slots, -1, np.int64)
         slot_row[slots] = first + np.arange(len(slots))
         return slot_row
-
-
-def _rows(values: Tensor, index: np.ndarray) -> Tensor:
-    return values.index_select(0, torch.from_numpy(index))
 
 
 def _trace_step(

@@ -94,13 +94,12 @@ def _ignn_step(
         x = torch.addmm(x, embeddings[:n_nodes], entity_weight.t())
     received = np.full(n_nodes, -1, np.int64)
     if len(receiver):
-        # index_select and not [...]: its gradient adds rows, not one value after the other.
         by_relation = functional.linear(network.relations, relation_weight, message.first.bias)
         edges = np.arange(len(receiver))
         tables = (
-            states.index_select(0, torch.from_numpy(sender)) @ from_weight.t(),
+            states[torch.from_numpy(sender)] @ from_weight.t(),
             by_relation,
-            states.index_select(0, torch.from_numpy(receiver)) @ to_weight.t(),
+            states[torch.from_numpy(receiver)] @ to_weight.t(),
         )
         receivers, compact = np.unique(receiver, return_inverse=True)
         second = message.second
