@@ -69,10 +69,11 @@ def recomputed(
         return ("first_answer" if question.reached.entities[0] == candidate else "out_competed"), set()
     times = [time for time in range(n_steps) if candidate in scanned[time]]
     if times:
-        step = steps[times[-1] - 1]
-        kept = candidate in step.slot_node[step.attended_to].tolist()
+        visited = {question.head}.union(
+            *(step.slot_node[step.attended_to].tolist() for step in steps[: times[-1]])
+        )
         assert candidate not in attended_from[times[-1]]
-        return ("not_attended_from" if kept else "not_attended_to"), set()
+        return ("not_attended_from" if candidate in visited else "not_attended_to"), set()
     early = [
         (distance[node], node, time)
         for time in range(n_steps)

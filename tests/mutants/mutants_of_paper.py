@@ -88,7 +88,11 @@ _SECTION_3: list[Mutant] = [
     mutant(
         "ignn-left-out-of-the-update",
         "The update sees nothing of the IGNN, in both paths.",
-        (_REFERENCE, "agnn.attend(a_v[:, None] * self.ignn[", "agnn.attend(0 * a_v[:, None] * self.ignn["),
+        (
+            _REFERENCE,
+            "self.attention_of(self.visited)[:, None] *",
+            "0 * self.attention_of(self.visited)[:, None] *",
+        ),
         (
             _FAST,
             "self.attended = update_attended @ agnn.attend.weight",
@@ -120,7 +124,7 @@ _SECTION_3: list[Mutant] = [
     mutant(
         "attention-is-not-renormalised",
         "Attention that N1 cut off is missing from the next distribution.",
-        (_REFERENCE, "return arriving / total[query]", "return arriving"),
+        (_REFERENCE, "arriving / total.where(total != 0, 1.0), 0.0)", "arriving, 0.0)"),
         tests=PAPER,
     ),
     mutant(
@@ -139,13 +143,13 @@ _SECTION_3: list[Mutant] = [
         "A query expands one node more than N1, in both paths.",
         (
             _REFERENCE,
-            "n1 = self.horizon.max_attending_from_per_step",
-            "n1 = self.horizon.max_attending_from_per_step + 1",
+            "n1, scores = self.horizon.max_attending_from_per_step, self",
+            "n1, scores = self.horizon.max_attending_from_per_step + 1, self",
         ),
         (
             "engine/frontier.py",
-            "        horizon.max_attending_from_per_step,\n        visible,",
-            "        horizon.max_attending_from_per_step + 1,\n        visible,",
+            "attending_from, horizon.max_attending_from_per_step\n",
+            "attending_from, horizon.max_attending_from_per_step + 1\n",
         ),
         tests=PAPER,
     ),
@@ -180,14 +184,18 @@ _SECTION_3: list[Mutant] = [
         tests=PAPER,
     ),
     mutant(
-        "nodes-without-messages-are-expanded",
-        "Nodes outside the attending-to horizon are expanded next, in both paths.",
+        "chance-draws-from-the-last-scan",
+        "A sampling strategy draws only nodes that have attention, in both paths.",
         (
-            _REFERENCE,
-            "visible[self._attended] = self.attention.detach()[self._attended]",
-            "visible[:] = self.attention.detach()",
+            _SCAN,
+            "at = torch.arange(len(nodes), device=nodes.device)",
+            "at = torch.arange(len(nodes), device=nodes.device)[scores > ATTENTION_FLOOR]",
         ),
-        ("engine/frontier.py", "visible[attended] = scores[attended]", "visible[:] = scores"),
+        (
+            "engine/frontier.py",
+            "scores = hash_scores(keys, step, offsets, nodes)",
+            "scores = hash_scores(keys, step, offsets, nodes) * (scores > ATTENTION_FLOOR)",
+        ),
         tests=PAPER,
     ),
     mutant(
@@ -238,13 +246,13 @@ _SECTION_3: list[Mutant] = [
         "No gradient flows through the attention of an earlier step, in both paths.",
         (
             _REFERENCE,
-            "self.next_attention(frontier, scan, self.attention[self._senders])",
-            "self.next_attention(frontier, scan, self.attention[self._senders].detach())",
+            "self.next_attention(frontier, scan, self.attention_of(frontier))",
+            "self.next_attention(frontier, scan, self.attention_of(frontier).detach())",
         ),
         (
             _FAST,
-            "before = self.attention[torch.from_numpy(frontier.slot)]",
-            "before = self.attention[torch.from_numpy(frontier.slot)].detach()",
+            "before = self._attention_at(self.visited.slot[frontier.visited])",
+            "before = self._attention_at(self.visited.slot[frontier.visited]).detach()",
         ),
         tests=PAPER,
     ),
@@ -253,8 +261,8 @@ _SECTION_3: list[Mutant] = [
         "No gradient flows from an attended IGNN state to its attention, in both paths.",
         (
             _REFERENCE,
-            "agnn.attend(a_v[:, None] * self.ignn[",
-            "agnn.attend(a_v[:, None].detach() * self.ignn[",
+            "self.attention_of(self.visited)[:, None] *",
+            "self.attention_of(self.visited)[:, None].detach() *",
         ),
         (
             _FAST,

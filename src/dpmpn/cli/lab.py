@@ -41,8 +41,9 @@ _SEEDS_HELP = (
 )
 _Seeds = Annotated[str, typer.Option("--seeds", metavar="LIST", help=_SEEDS_HELP)]
 _OTHER_DATASET_HELP = (
-    "WN18RR or FB15K-237 for convergence, ignn, horizons, time-cost, growth, ablation and unseen; these, "
-    "WN18, FB15K, NELL-995, UMLS, Kinship, Family or countries for strong; YAGO3-10-quarter for yago3-10"
+    "WN18RR or FB15K-237 for convergence, ignn, horizons, time-cost, growth, leak-removal, ablation and unseen; "
+    "these or WN18 for ignn-draws; these, WN18, FB15K, NELL-995, UMLS, Kinship, Family or countries for strong; "
+    "YAGO3-10-quarter for yago3-10"
 )
 _OtherDataset = Annotated[str | None, typer.Option("--dataset", metavar="NAME", help=_OTHER_DATASET_HELP)]
 _Epochs = Annotated[
@@ -55,7 +56,7 @@ _MINUTES_HELP = (
 _MaxMinutes = Annotated[float | None, number(float, "--max-minutes", _MINUTES_HELP, above=0)]
 _RUNS_HELP = (
     "folder of another exhibit whose trained models are used as they are, instead of training: "
-    "nell995's for attention-flow and subgraphs, ignn's for wn18rr, fb15k-237's for growth"
+    "nell995's for attention-flow and subgraphs, ignn's for wn18rr, fb15k-237's for growth, wn18's for ignn-draws"
 )
 _Runs = Annotated[Path | None, typer.Option("--runs", metavar="DIR", help=_RUNS_HELP)]
 _ONLY_HELP = (

@@ -20,7 +20,7 @@ class Frontier:
     offsets: np.ndarray  # queries + 1
     query: np.ndarray
     node: np.ndarray  # int32
-    slot: np.ndarray  # where the node's attention stands among the last step's scanned nodes
+    visited: np.ndarray  # index among the visited nodes
 
     @classmethod
     def at_heads(cls, heads: np.ndarray) -> "Frontier":
@@ -37,12 +37,14 @@ class Visited:
     node: np.ndarray  # int32
     row: np.ndarray
     step: np.ndarray
+    slot: np.ndarray  # index among the nodes that the last step scanned, -1 for others
 
     @classmethod
     def at_heads(cls, heads: np.ndarray) -> "Visited":
         """Before the first step: the head of each query, whose states are the first rows."""
         n = len(heads)
-        return cls(np.arange(n + 1), heads.astype(np.int32), np.arange(n), np.zeros(n, np.int64))
+        every = np.arange(n)
+        return cls(np.arange(n + 1), heads.astype(np.int32), every, np.zeros(n, np.int64), every)
 
     def after(self, scan: "Scan", attended: np.ndarray, slot_row: np.ndarray, step: int) -> "Visited":
         """Visited nodes after a step: attended-to nodes join, scanned ones have new state rows."""
@@ -131,12 +133,25 @@ def select(
     keys: np.ndarray,
     step: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each query's nodes at most `limit` with attention, as a horizon chooses: their offsets and indices."""
+    """Of each query's nodes at most `limit`, as a horizon chooses: their offsets and indices.
+
+    Only a choice by attention needs them to have any: Section 2 draws nodes before there is attention.
+    """
     if how == "all":
-        limit = NO_LIMIT
-    elif how == "random":
-        scores = np.where(scores > ATTENTION_FLOOR, hash_scores(keys, step, offsets, nodes), 0.0)
+        return offsets, np.arange(len(nodes))
+    if how == "random":
+        scores = hash_scores(keys, step, offsets, nodes)
     return select_top(scores, offsets, nodes, limit, ATTENTION_FLOOR)
+
+
+def attending_from(
+    visited: Visited, batch: QueryBatch, horizon: Horizon, scores: np.ndarray, step: int
+) -> Frontier:
+    """The attending-from nodes of a step, chosen among all visited ones, whose scores these are."""
+    how, limit = STRATEGIES[horizon.strategy].attending_from, horizon.max_attending_from_per_step
+    offsets, chosen = select(how, limit, scores, visited.offsets, visited.node, batch.keys, 2 * step - 1)
+    query = np.repeat(np.arange(len(batch)), np.diff(offsets))
+    return Frontier(offsets, query, visited.node[chosen], chosen)
 
 
 def attending_to(
@@ -146,22 +161,3 @@ def attending_to(
     how = STRATEGIES[horizon.strategy].attending_to
     slots = (scan.slot_offsets, scan.slot_node)
     return select(how, horizon.max_attending_to_per_step, scores, *slots, batch.keys, 2 * step)[1]
-
-
-def next_frontier(
-    scan: Scan, batch: QueryBatch, horizon: Horizon, scores: np.ndarray, attended: np.ndarray, step: int
-) -> Frontier:
-    """The attending-from nodes of the next step, chosen among the attended-to nodes of this one."""
-    visible = np.zeros_like(scores)
-    visible[attended] = scores[attended]
-    how = STRATEGIES[horizon.strategy].attending_from
-    offsets, slots = select(
-        how,
-        horizon.max_attending_from_per_step,
-        visible,
-        scan.slot_offsets,
-        scan.slot_node,
-        batch.keys,
-        2 * step + 1,
-    )
-    return Frontier(offsets, scan.slot_query[slots], scan.slot_node[slots], slots)

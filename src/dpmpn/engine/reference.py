@@ -61,15 +61,19 @@ class ReferenceSteps(Steps[Tensor, ReferenceScan]):
         return ReferenceScan(sender, torch.cat([self._relations[edge], loops]), tail, slot, query, nodes)
 
     def select(self, how: str, limit: int, scores: Tensor, nodes: Tensor, draw: int) -> Tensor:
-        """Indices of each query's best nodes above the floor, ties to the lower entity, ascending."""
+        """Indices of each query's best nodes, ties to the lower entity, ascending.
+
+        By attention only nodes above the floor are chosen; chance asks for none.
+        """
         query, entity = nodes // self.n_entities, nodes % self.n_entities
-        passing = scores > ATTENTION_FLOOR
+        at = torch.arange(len(nodes), device=nodes.device)
         if how == "all":
-            return passing.nonzero()[:, 0]
+            return at
         if how == "random":
             drawn = combine_torch(combine_torch(combine_torch(self.keys[query], draw), -2), entity)
             scores = (drawn >> 11) & ((1 << 53) - 1)
-        at = passing.nonzero()[:, 0]
+        else:
+            at = at[scores > ATTENTION_FLOOR]
         at = at[
             torch.argsort(scores[at], descending=True, stable=True)
         ]  # `nodes` ascend, so ties are by entity

@@ -29,10 +29,16 @@ class Horizon(Section):
     )
 
     def bound(self, steps: int) -> int | None:
-        """The most nodes a query can visit, 1 + T min(N1 N2, N3); None where no such bound holds."""
-        if self.strategy not in ("attention", "three_times"):
+        """The most nodes a query can visit, however large the graph is; None where nothing bounds them.
+
+        1 + T min(N1 N2, N3), or 1 + T N1 N2 where all nodes that are led to are attended to.
+        """
+        pruning = STRATEGIES[self.strategy]
+        if pruning.attending_from == "all" or not pruning.sampling:
             return None
         reached = self.max_attending_from_per_step * self.max_sampling_per_node
+        if pruning.attending_to == "all":
+            return 1 + steps * reached
         return 1 + steps * min(reached, self.max_attending_to_per_step)
 
 

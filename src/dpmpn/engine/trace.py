@@ -98,7 +98,11 @@ def through_unseen(answer: "Answer", trace: ReasoningTrace, unseen: np.ndarray) 
     keys = np.arange(len(trace.heads)) * n_entities + trace.heads  # (query, node) as one number, ascending
     parts = unseen[trace.heads].astype(np.float64)
     for step in trace.steps:
-        senders = parts[np.searchsorted(keys, step.from_query * n_entities + step.from_node)]
+        sender = step.from_query * n_entities + step.from_node
+        at = np.minimum(np.searchsorted(keys, sender), len(keys) - 1)
+        senders = parts[at] * (
+            keys[at] == sender
+        )  # others have no attention that could have come from anywhere
         flow = step.flow
         through = flow * np.repeat(senders, np.diff(step.edge_offsets))
         whole, part = (np.bincount(step.edge_slot, x, len(step.slot_node)) for x in (flow, through))

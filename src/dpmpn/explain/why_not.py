@@ -184,7 +184,8 @@ class _WhyNotSearch:
     def _dropped(self, time: int) -> WhyNotData:
         """It was scanned, but the next step did not continue from it: from there its own edge would have led back."""
         near = self._near(self.index, time, 0, np.empty(0, int))
-        if not self.flow.attended_to[time - 1, self.index]:
+        is_visited = self.index == self.flow.head or self.flow.attended_to[:time, self.index].any()
+        if not is_visited:
             return self._cut("not_attended_to", near, self.flow.attended_to[time - 1])
         return self._cut("not_attended_from", near, self.flow.attended_from[time])
 
@@ -281,7 +282,7 @@ class _WhyNotSearch:
         return {"by": tuple(rivals[:-1]), "weakest_kept": rivals[-1] if rivals else None}
 
     def _larger(self, node: Near) -> list[_Limit]:
-        """The limits that would have to be larger to let a node pass: of what N3 keeps, N1 are attended from."""
+        """The limits that would have to be larger to let a node pass: of what N3 ever kept, N1 are attended from."""
         how, horizon = self.strategy, self.horizon
         n1, n3 = horizon.max_attending_from_per_step, horizon.max_attending_to_per_step
         to = n3 if how.attending_to == "all" else _raised(n3, _enough(how.attending_to, n3, node.rank))

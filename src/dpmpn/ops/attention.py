@@ -215,7 +215,10 @@ def _flow_forward(
 
 @kernel
 def _divide_by_query(values: Floats, slot_offsets: Ints, total: Floats) -> None:
+    """Where the total is 0, all values are, and stay so."""
     for q in range(len(slot_offsets) - 1):
+        if total[q] == 0:
+            continue
         for s in range(slot_offsets[q], slot_offsets[q + 1]):
             values[s] /= total[q]
 
@@ -232,7 +235,7 @@ def _flow_backward(
             weighted += grad[s] * out[s]
         # grad becomes d/d(unnormalised attention), including the normaliser's part: it is shared by all slots.
         for s in range(slot_offsets[q], slot_offsets[q + 1]):
-            grad[s] = (grad[s] - weighted) / total[q]
+            grad[s] = (grad[s] - weighted) / total[q] if total[q] != 0 else grad.dtype.type(0)
     for i in range(len(attention)):
         start, stop = edge_offsets[i], edge_offsets[i + 1]
         mean = grad.dtype.type(0)
@@ -291,7 +294,8 @@ def flow_attention(
     """The next attention a^{t+1} = T a / ||T a|| per slot, and the transition T per edge.
 
     softmax "edge": one softmax entry per edge, parallel edges add up. "pair": logits of parallel edges are summed to
-    one entry per tail; the tail's transition is then shared evenly by its edges.
+    one entry per tail; the tail's transition is then shared evenly by its edges. A query none of whose senders has
+    attention has none afterwards.
     """
     check_shapes(
         "flow_attention", logits=(logits, "edges"), attention=(attention, "senders"),

@@ -284,10 +284,11 @@ def rehash(keys: Ints, values: Ints, size: int) -> tuple[Ints, Ints]:
 def merge_visited(
     slot_offsets: Ints, slot_node: Ints, slot_visited: Ints, attended: Bools, visited_offsets: Ints,
     visited_node: Ints, visited_row: Ints, visited_step: Ints, slot_row: Ints, step: int,
-) -> tuple[Ints, Ints, Ints, Ints]:  # fmt: skip
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:  # fmt: skip
     """Visited nodes after a step: scanned ones get their new state rows, attended-to new ones are appended.
 
-    `attended[s]` says whether slot s is in the attending-to horizon; `slot_row[s]` is its new state row.
+    `attended[s]` says whether slot s is in the attending-to horizon; `slot_row[s]` is its new state row. Returns
+    their offsets, and of each the node, the row of its state, the step of that, and its slot (-1 for none).
     """
     n_queries = len(slot_offsets) - 1
     n_new = 0
@@ -296,6 +297,7 @@ def merge_visited(
     offsets = np.zeros(n_queries + 1, np.int64)
     total = len(visited_node) + n_new
     node, row, current = np.empty(total, np.int32), np.empty(total, np.int64), np.empty(total, np.int64)
+    slot = np.full(total, -1, np.int64)
     n = 0
     for q in range(n_queries):
         base = n - visited_offsets[q]
@@ -305,12 +307,12 @@ def merge_visited(
         for s in range(slot_offsets[q], slot_offsets[q + 1]):
             if slot_visited[s] >= 0:
                 at = base + slot_visited[s]
-                row[at], current[at] = slot_row[s], step
+                row[at], current[at], slot[at] = slot_row[s], step, s
             elif attended[s]:
-                node[n], row[n], current[n] = slot_node[s], slot_row[s], step
+                node[n], row[n], current[n], slot[n] = slot_node[s], slot_row[s], step, s
                 n += 1
         offsets[q + 1] = n
-    return offsets, node, row, current
+    return offsets, node, row, current, slot
 
 
 @kernel

@@ -4,7 +4,7 @@ import pytest
 from made_analysis import Made, files_of, made, scored
 
 from dpmpn.errors import ConfigError
-from dpmpn.lab.reproduce.figure_4 import CONVERGENCE, queries_until, snapshots
+from dpmpn.lab.reproduce.convergence import CONVERGENCE, queries_until, snapshots
 from dpmpn.lab.reproduce.making import make
 from dpmpn.lab.reproduce.workshop import Request, Watch, Workshop, config_for, dataset_named
 

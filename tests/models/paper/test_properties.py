@@ -56,7 +56,9 @@ def test_bound_on_visited_nodes(seed, limits, strategy, per_relation):
         visited = trace.visited(q)
         assert bound is None or len(visited) <= bound
         assert len(visited) <= engine.graph.n_entities
-        assert answer.attention[answer.offsets[q] : answer.offsets[q + 1]].sum() == pytest.approx(1)
+        total = float(answer.attention[answer.offsets[q] : answer.offsets[q + 1]].sum())
+        is_lost = total == 0 and STRATEGIES[strategy].attending_from == "random"
+        assert is_lost or total == pytest.approx(1)
     for step in trace.steps:
         if strategy in ("attention", "three_times"):
             per_query = np.bincount(np.repeat(np.arange(9), np.diff(step.slot_offsets))[step.attended_to])

@@ -128,7 +128,7 @@ def assert_equal(case: Case, reference: bool) -> Outcome:
     return expected
 
 
-limits = st.tuples(st.integers(1, 5), st.integers(0, 5)).map(lambda x: (x[0], MANY, sum(x)))  # N1 <= N3
+limits = st.tuples(st.integers(1, 5), st.just(MANY), st.integers(1, 10))
 hows = st.builds(
     lambda steps, limits, softmax, output: Settings(steps, *limits, softmax, output),
     st.integers(1, 4),
@@ -186,13 +186,13 @@ def test_gradients_are_those_of_the_papers_loss(softmax: str, ignn_output: str, 
             assert slope == pytest.approx(expected, rel=1e-5, abs=1e-9), name
 
 
-def test_more_attending_from_than_attending_to_is_as_many() -> None:
-    """Only attended-to nodes are expanded next, so that N1 above N3 counts as N3."""
+@pytest.mark.parametrize("reference", [True, False])
+def test_nodes_visited_before_are_attended_from_beside_those_of_the_last_step(reference: bool) -> None:
+    """The attending-from horizon is part of all of G^t, so N1 can be above N3 and matter."""
+    matters = 0
     for seed in range(5):
         case = make_case(seed, Settings(4, 2, MANY, 2, "edge", "last"), 1)
-        expected = assert_equal(case, reference=True)
+        expected = assert_equal(case, reference)
         wider = replace(case, settings=replace(case.settings, attending_from=5))
-        for reference in (True, False):
-            np.testing.assert_allclose(
-                by_the_program(wider, reference).attention, expected.attention, rtol=1e-9, atol=1e-12
-            )
+        matters += not np.allclose(assert_equal(wider, reference).attention, expected.attention)
+    assert matters >= 2

@@ -8,7 +8,7 @@ from walk.settings import WalkSettings
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.answer import Answer
 from dpmpn.engine.batch import QueryBatch
-from dpmpn.engine.frontier import Frontier, Scan, Visited, attending_to, next_frontier
+from dpmpn.engine.frontier import Frontier, Scan, Visited, attending_from, attending_to
 from dpmpn.engine.learning import Targets
 from dpmpn.engine.model import Loss, Model, ModelOnGraph
 from dpmpn.engine.settings import Horizon
@@ -38,15 +38,21 @@ class WalkSteps(FastSteps):
     def __init__(self, model: WalkModel, graph: KnowledgeGraph, batch: QueryBatch, horizon: Horizon) -> None:
         super().__init__(graph, batch, horizon)
         self.model, self.n_steps = model, model.settings.n_steps_in_agnn
-        self.visited, self.frontier = Visited.at_heads(batch.heads), Frontier.at_heads(batch.heads)
+        self.visited = Visited.at_heads(batch.heads)
         self.attention = model.weights.new_ones(len(batch))
         self.traced: list[TraceStep] = []
 
     def attending_from(self, t: int) -> Frontier:
-        return self.frontier
+        if t == 0:
+            return Frontier.at_heads(self.batch.heads)
+        scores = self._attention_at(self.visited.slot).detach().numpy()
+        return attending_from(self.visited, self.batch, self.horizon, scores, t)
+
+    def _attention_at(self, slot: np.ndarray) -> Tensor:
+        return torch.nn.functional.pad(self.attention, (0, 1))[torch.from_numpy(slot)]
 
     def step(self, t: int, frontier: Frontier, scan: Scan) -> None:
-        before = self.attention[torch.from_numpy(frontier.slot)]
+        before = self._attention_at(self.visited.slot[frontier.visited])
         before = (
             before / self._sum(before, scan.from_query, len(self.batch))[torch.from_numpy(scan.from_query)]
         )
@@ -68,7 +74,6 @@ class WalkSteps(FastSteps):
             )
         )  # fmt: skip
         self.visited = self.visited.after(scan, attended, np.zeros(scan.n_slots, np.int64), t)
-        self.frontier = next_frontier(scan, self.batch, self.horizon, scores, attended, t)
 
     @staticmethod
     def _sum(values: Tensor, group: np.ndarray, n_groups: int) -> Tensor:

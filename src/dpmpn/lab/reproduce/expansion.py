@@ -11,7 +11,7 @@ from dpmpn.data.dataset import Dataset
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.data.statistics import both_directions
 from dpmpn.engine.batch import NO_EDGES, QueryBatch, query_keys
-from dpmpn.engine.frontier import Frontier, Visited, attending_to, expand_frontier, next_frontier
+from dpmpn.engine.frontier import Frontier, Visited, attending_from, attending_to, expand_frontier
 from dpmpn.engine.settings import Horizon
 from dpmpn.engine.trace import ReasoningTrace
 from dpmpn.explain.distance import facts_between
@@ -97,16 +97,13 @@ def sampled_steps(
     graph: KnowledgeGraph, batch: QueryBatch, horizon: Horizon, n_steps: int
 ) -> Iterator[Attended]:
     """What each step of a sampling strategy adds: the model's own steps without the model, which chooses nothing."""
-    n = len(batch)
-    # Which nodes were visited before decides nothing here but where the model finds their states.
-    visited = Visited(np.arange(n + 1), batch.heads, np.arange(n), np.zeros(n, np.int64))
-    frontier = Frontier.at_heads(batch.heads)
+    visited, frontier = Visited.at_heads(batch.heads), Frontier.at_heads(batch.heads)
     for step in range(n_steps):
         scan = expand_frontier(graph, batch, horizon, frontier, visited, step)
-        scores = np.ones(scan.n_slots, np.float32)
-        attended = attending_to(scan, batch, horizon, scores, step)
+        attended = attending_to(scan, batch, horizon, np.ones(scan.n_slots), step)
         yield scan.slot_query[attended], scan.slot_node[attended]
-        frontier = next_frontier(scan, batch, horizon, scores, attended, step)
+        visited = visited.after(scan, attended, np.zeros(scan.n_slots, np.int64), step)
+        frontier = attending_from(visited, batch, horizon, np.ones(len(visited.node)), step + 1)
 
 
 def traced_steps(trace: ReasoningTrace) -> Iterator[Attended]:

@@ -18,13 +18,14 @@ from dpmpn.files import own_folder, read_json, write_json, write_text
 from dpmpn.lab.figures import check_plotting, csv_text, save_plot
 from dpmpn.lab.reproduce.ablation import ABLATION
 from dpmpn.lab.reproduce.attention_flow import ATTENTION_FLOW
+from dpmpn.lab.reproduce.convergence import CONVERGENCE
 from dpmpn.lab.reproduce.exhibit import Exhibit, Exhibited, Piece
-from dpmpn.lab.reproduce.figure_4 import CONVERGENCE, IGNN
 from dpmpn.lab.reproduce.growth import GROWTH
 from dpmpn.lab.reproduce.nell995 import NELL995
 from dpmpn.lab.reproduce.paper_tables import DATASETS, SCORES
 from dpmpn.lab.reproduce.strong import STRONG, UNSEEN
 from dpmpn.lab.reproduce.subgraphs import SUBGRAPHS
+from dpmpn.lab.reproduce.two_forms import IGNN, IGNN_DRAWS, LEAK_REMOVAL
 from dpmpn.lab.reproduce.variations import HORIZONS, TIME_COST
 from dpmpn.lab.reproduce.workshop import RUNS, Request, Result, Watch, Workshop
 from dpmpn.provenance import machine, versions
@@ -37,7 +38,7 @@ EXHIBITS: dict[str, Exhibit] = {
     exhibit.name: exhibit
     for exhibit in (
         *(DATASETS, *SCORES, NELL995, CONVERGENCE, IGNN, HORIZONS, TIME_COST, ATTENTION_FLOW, SUBGRAPHS),
-        *(GROWTH, STRONG, ABLATION, UNSEEN),
+        *(GROWTH, LEAK_REMOVAL, IGNN_DRAWS, STRONG, ABLATION, UNSEEN),
     )
 }
 """In the order of the paper; then those that go beyond it."""

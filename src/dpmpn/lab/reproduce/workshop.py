@@ -265,25 +265,32 @@ class Workshop:
         split: str = "test",
         horizon: "Horizon | None" = None,
         limit: int | None = None,
+        engine: "Callable[..., Engine] | None" = None,
     ) -> Result:
         """Scores of a run's best or last weights on a split, or `limit` of its facts, with what training took."""
         from dpmpn.evaluate.evaluator import evaluate
 
-        with self.asking(run, dataset, which) as engine:
-            scores = evaluate(engine, dataset, split, horizon=horizon, limit=limit, progress=self.progress)
+        with self.asking(run, dataset, which, engine) as asked:
+            scores = evaluate(asked, dataset, split, horizon=horizon, limit=limit, progress=self.progress)
         return {"scores": scores, "training": training_record(run)}
 
     @contextmanager
-    def asking(self, run: "RunFolder", dataset: Dataset, which: str = "best") -> "Iterator[Engine]":
-        """The weights of a run, ready to be asked with the threads of the request."""
+    def asking(
+        self,
+        run: "RunFolder",
+        dataset: Dataset,
+        which: str = "best",
+        engine: "Callable[..., Engine] | None" = None,
+    ) -> "Iterator[Engine]":
+        """The weights of a run, ready to be asked with the threads of the request; `engine` makes another engine."""
         from dpmpn.engine.engine import Engine
 
         config = with_overrides(run.config, {"threads": self.request.threads})
-        engine = Engine(run.model(which), dataset.graph, config)
+        asked = (engine or Engine)(run.model(which), dataset.graph, config)
         try:
-            yield engine
+            yield asked
         finally:
-            engine.close()
+            asked.close()
 
     def progress(self, done: int, total: int) -> None:
         """Say how many questions were asked; raise `Stopped` where the user ended the work."""

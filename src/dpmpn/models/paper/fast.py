@@ -8,7 +8,7 @@ from torch.nn import functional
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.answer import Answer
 from dpmpn.engine.batch import QueryBatch
-from dpmpn.engine.frontier import Frontier, Scan, Visited, attending_to, next_frontier
+from dpmpn.engine.frontier import Frontier, Scan, Visited, attending_from, attending_to
 from dpmpn.engine.learning import EntityRows
 from dpmpn.engine.settings import Horizon
 from dpmpn.engine.steps import FastSteps
@@ -58,13 +58,16 @@ class PaperSteps(FastSteps):
         ids, states = self._reach(np.arange(len(batch)), batch.heads)
         assert states is not None  # nothing was reached before
         self.states.append(states[torch.from_numpy(ids)])
-        self.visited, self.frontier = Visited.at_heads(batch.heads), Frontier.at_heads(batch.heads)
-        self.attention = network.entities.new_ones(len(batch))
+        self.visited = Visited.at_heads(batch.heads)
+        self.attention = network.entities.new_ones(len(batch))  # of each node that the last step scanned
         self.traced = traced  # what the steps did is added to it, where a trace is wanted
 
     def attending_from(self, t: int) -> Frontier:
-        """The best of those that the last step attended to."""
-        return self.frontier
+        """The visited nodes with the most attention; those that the last step did not scan have none."""
+        if t == 0:
+            return Frontier.at_heads(self.batch.heads)
+        scores = self._attention_at(self.visited.slot).detach().numpy()
+        return attending_from(self.visited, self.batch, self.horizon, scores, t)
 
     def step(self, t: int, frontier: Frontier, scan: Scan) -> None:
         """The next attention, and new states of what it reached; the last step needs no states."""
@@ -72,7 +75,7 @@ class PaperSteps(FastSteps):
         states, slots = self._current_states(scan, t)
         slot_state = np.full(scan.n_slots, -1, np.int64)
         slot_state[slots] = np.arange(len(slots))
-        before = self.attention[torch.from_numpy(frontier.slot)]
+        before = self._attention_at(self.visited.slot[frontier.visited])
         self.attention, transition = self._attend(scan, states, slot_state, slot_id, before)
         self.scanned, is_last = scan, t == self.n_steps - 1
         if is_last and self.traced is None:
@@ -85,11 +88,14 @@ class PaperSteps(FastSteps):
             return
         slot_row = self._update(scan, states, slots, slot_state, slot_id, attended)
         self.visited = self.visited.after(scan, attended, slot_row, t)
-        self.frontier = next_frontier(scan, self.batch, self.horizon, scores, attended, t)
 
     def answer(self) -> Answer:
         """The final attention."""
         return Answer(self.scanned.slot_offsets, self.scanned.slot_node, self.attention)
+
+    def _attention_at(self, slot: np.ndarray) -> Tensor:
+        """The attention of nodes that the last step scanned, and 0 of others, which have the slot -1."""
+        return functional.pad(self.attention, (0, 1))[torch.from_numpy(slot)]
 
     def _prepare_attention(self, relation_of: Tensor) -> None:
         attention = self.network.attention
@@ -250,6 +256,7 @@ def _trace_step(
     attended_to[attended] = True
     sent = before.detach().numpy()
     total = np.bincount(scan.from_query, sent, len(scan.slot_offsets) - 1)
+    total[total == 0] = 1  # all of it was lost, and nothing flows
     sender = np.repeat(np.arange(len(sent)), np.diff(scan.edge_offsets))
     flow = transition.detach().numpy() * (sent / total[scan.from_query])[sender]
     return TraceStep(

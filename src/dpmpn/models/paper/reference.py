@@ -33,21 +33,23 @@ class PaperReference(ReferenceSteps):
         # Of each node that the last step scanned; before the first, of the heads:
         self.scanned = self.visited
         self.attention = network.entities.new_ones(len(batch))  # a^0 is one at the head
-        # Indices among the scanned nodes: those attended from in this step, and attended to in the last one.
-        self._senders = self._attended = torch.arange(len(batch), device=self.device)
+        self._attended = torch.arange(len(batch), device=self.device)  # indices of those attended to
 
     def attending_from(self, t: int) -> Tensor:
-        """The nodes of the N1 largest attentions a^t among those attended to."""
-        if t > 0:
-            visible = torch.zeros_like(self.attention).detach()
-            visible[self._attended] = self.attention.detach()[self._attended]
-            n1 = self.horizon.max_attending_from_per_step
-            self._senders = self.select(self.pruning.attending_from, n1, visible, self.scanned, 2 * t - 1)
-        return self.scanned[self._senders]
+        """The nodes of the N1 largest attentions a^t among the visited ones."""
+        if t == 0:
+            return self.visited
+        n1, scores = self.horizon.max_attending_from_per_step, self.attention_of(self.visited).detach()
+        return self.visited[self.select(self.pruning.attending_from, n1, scores, self.visited, 2 * t - 1)]
+
+    def attention_of(self, nodes: Tensor) -> Tensor:
+        """a^t of some nodes: zero of those that the last step did not scan."""
+        at, is_scanned = rows_of(self.scanned, nodes)
+        return torch.where(is_scanned, self.attention[at], torch.zeros_like(self.attention[:1]))
 
     def step(self, t: int, frontier: Tensor, scan: ReferenceScan) -> None:
         """Attention a^{t+1} over the scanned nodes; messages to the N3 best of them; new states of all visited."""
-        self.attention = self.next_attention(frontier, scan, self.attention[self._senders])
+        self.attention = self.next_attention(frontier, scan, self.attention_of(frontier))
         self.scanned = scan.nodes
         if t == self.n_steps - 1:  # a^T is the answer: nobody asks for H^T
             return
@@ -62,8 +64,9 @@ class PaperReference(ReferenceSteps):
         transition, sender, slot = self.transition(frontier, scan)
         arriving = attention.new_zeros(len(scan.nodes)).index_add(0, slot, transition * attention[sender])
         query = scan.nodes // self.n_entities
-        total = attention.new_zeros(len(self.heads)).index_add(0, query, arriving)
-        return arriving / total[query]
+        total = attention.new_zeros(len(self.heads)).index_add(0, query, arriving)[query]
+        # Where chance drew none of the nodes that have attention, all of it is lost.
+        return torch.where(total != 0, arriving / total.where(total != 0, 1.0), 0.0)
 
     def transition(self, frontier: Tensor, scan: ReferenceScan) -> tuple[Tensor, Tensor, Tensor]:
         """T^t of equation 5, one entry per edge or per pair (v', v), with the sender and the slot of each."""
@@ -107,9 +110,9 @@ class PaperReference(ReferenceSteps):
         )
         received = _aggregate(message, row, len(self.states))
         # The node state attending function: a^{t+1}_v W calligraphic H_v
-        at, is_scanned = rows_of(scan.nodes, self.visited)
-        a_v = torch.where(is_scanned, self.attention[at], torch.zeros_like(self.attention[:1]))
-        attending = agnn.attend(a_v[:, None] * self.ignn[self.visited % self.n_entities])
+        attending = agnn.attend(
+            self.attention_of(self.visited)[:, None] * self.ignn[self.visited % self.n_entities]
+        )
         query = self.visited // self.n_entities
         change: Tensor = agnn.update(self.states, received, attending, self.q_head[query], self.q_rel[query])
         return self.states + change

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from dpmpn.data.graph import KnowledgeGraph
 from dpmpn.engine.batch import QueryBatch
-from dpmpn.engine.frontier import Frontier, Scan, Visited, attending_to, select
+from dpmpn.engine.frontier import Frontier, Scan, Visited, attending_from, attending_to
 from dpmpn.engine.settings import Horizon
 from dpmpn.engine.steps import FastSteps
 from dpmpn.engine.trace import Choice
@@ -76,16 +76,13 @@ class StrongSteps(FastSteps):
         visited = self.visited
         if t == 0:
             return Frontier.at_heads(self.batch.heads)
-        scores, limit = self.scores[visited.row].round(DIGITS), self.horizon.max_attending_from_per_step
-        groups, how = (visited.offsets, visited.node), self.pruning.attending_from
-        offsets, chosen = select(how, limit, scores, *groups, self.batch.keys, 2 * t - 1)
-        query = np.repeat(np.arange(len(self.batch)), np.diff(offsets))
-        return Frontier(offsets, query, visited.node[chosen], chosen)
+        scores = self.scores[visited.row].round(DIGITS)
+        return attending_from(visited, self.batch, self.horizon, scores, t)
 
     def step(self, t: int, frontier: Frontier, scan: Scan) -> None:
         """Messages along the edges of a scan, and new states and attention of all that they lead to."""
         step = self.network.steps[t]
-        scan, received = self._received(t, step, scan, frontier.slot)
+        scan, received = self._received(t, step, scan, frontier.visited)
         new = updated(
             received, step.change, self.query @ step.change_query, scan.slot_query,
             step.norm_weight, step.norm_bias,

@@ -1,14 +1,13 @@
-"""Figure 4 (A) and (B): scores of snapshots during one training, and what the inattentive GNN adds."""
+"""Figure 4 (A): scores of snapshots during one training."""
 
 from collections.abc import Sequence
 from functools import partial
-from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from dpmpn.config import Config
 from dpmpn.data.dataset import Dataset
 from dpmpn.errors import ConfigError
-from dpmpn.lab.figures import COLOURS, new_figure, table
+from dpmpn.lab.figures import new_figure, table
 from dpmpn.lab.reproduce.exhibit import (
     METRICS,
     Exhibit,
@@ -19,10 +18,7 @@ from dpmpn.lab.reproduce.exhibit import (
     legend_below,
     run_label,
     score_cells,
-    scores_of,
     seeds_note,
-    spread_of,
-    training_note,
 )
 from dpmpn.lab.reproduce.workshop import (
     BOTH_DATASETS,
@@ -30,7 +26,6 @@ from dpmpn.lab.reproduce.workshop import (
     Result,
     Workshop,
     config_for,
-    piece_seconds,
     training_seconds,
 )
 from dpmpn.wording import listed
@@ -41,7 +36,6 @@ if TYPE_CHECKING:
 
 _SNAPSHOTS = (0.3, 0.5, 0.7, 1.0, 2.0, 3.0)  # epochs, as in the paper
 _QUICK_SNAPSHOTS = (0.1, 0.2, 0.3)
-_FORMS = {"with": "with IGNN", "without": "without IGNN"}
 
 
 def snapshots(request: Request) -> list[float]:
@@ -146,83 +140,4 @@ def _shortened(request: Request) -> str:
     )
 
 
-class Ignn(Exhibit):
-    """Two trainings, one of them without the IGNN."""
-
-    name = "ignn"
-    title = "With and without the inattentive GNN"
-    place = "Figure 4 (B)"
-    places = (("FB15K-237", "Figure 7 (B)"),)
-    claim = (
-        "Node states from message passing over the full graph help the pruned message passing: "
-        "every score is higher with the IGNN."
-    )
-    datasets = BOTH_DATASETS
-    fields = ("dataset", "seed", "n_steps_in_ignn", *METRICS, "queries", "training_seconds")
-
-    def pieces(self, request: Request) -> list[Piece]:
-        """A training with it and one without, of each seed."""
-        dataset, pieces = self.dataset(request), []
-        for seed in request.seeds:
-            for form in _FORMS:
-                without: dict[str, Any] = {"n_steps_in_ignn": 0} if form == "without" else {}
-                config = config_for(request, dataset, seed, **without)
-                seconds = piece_seconds(request, dataset, config, len(dataset.queries("test")))
-                name = run_label(dataset, seed, f"{form}-ignn")
-                pieces.append(Piece(name, seconds, partial(_with_or_without, dataset, config, form)))
-        return pieces
-
-    def text(self, request: Request, results: Sequence[Result]) -> list[str]:
-        """Scores with and without it."""
-        rows = [
-            [_FORMS[form], str(found[0]["n_steps_in_ignn"]), *score_cells(found)]
-            for form, found in _by_form(results).items()
-        ]
-        return [
-            table(["", "n_steps_in_ignn", *METRICS.values()], rows),
-            f"Scores in percent on the test questions of {results[0]['dataset']}; without the IGNN, the AGNN reads the "
-            f"embeddings of the nodes themselves. {training_note(request, results)} {seeds_note(request)} "
-            f"{horizon_note(results)}",
-        ]
-
-    def plot(self, results: Sequence[Result]) -> "Figure":
-        """Bars side by side."""
-        figure, axes = new_figure(6.5, 4.2)
-        width, by_form = 0.38, _by_form(results)
-        for form, shift, colour in zip(_FORMS, (-width / 2, width / 2), COLOURS, strict=False):
-            points = [[100 * scores_of(result)[metric] for result in by_form[form]] for metric in METRICS]
-            bars = axes.bar(
-                [at + shift for at in range(len(METRICS))],
-                [mean(values) for values in points],
-                width * 0.95,
-                yerr=spread_of(points),
-                capsize=2.5,
-                color=colour,
-                label=_FORMS[form],
-            )
-            axes.bar_label(bars, fmt="%.1f", padding=2)
-        axes.set_xticks(range(len(METRICS)), list(METRICS.values()))
-        axes.set(ylabel="score on test (percent)", title=results[0]["dataset"])
-        axes.grid(visible=False, axis="x")
-        legend_below(figure, axes, 2)
-        return figure
-
-
-def _with_or_without(dataset: Dataset, config: Config, form: str, workshop: Workshop) -> Result:
-    label = run_label(dataset, config.run.seed, "without-ignn" if form == "without" else "")
-    run = workshop.trained(label, dataset, config)
-    return {
-        **workshop.evaluated(run, dataset),
-        "dataset": dataset.name,
-        "seed": config.run.seed,
-        "form": form,
-        "n_steps_in_ignn": config.model.ignn_draws[0],
-        "queries_of_an_epoch": len(dataset.queries("train")),
-    }
-
-
-def _by_form(results: Sequence[Result]) -> dict[str, list[Result]]:
-    return {form: [result for result in results if result["form"] == form] for form in _FORMS}
-
-
-CONVERGENCE, IGNN = Convergence(), Ignn()
+CONVERGENCE = Convergence()
