@@ -239,9 +239,7 @@ class ExplanationData:
     validation: np.ndarray | None = None
     # Where the graph states the answer, all this is of asking as if it did not; then what it is otherwise.
     with_fact: Prediction | None = None
-    needs_itself: bool = (
-        False  # whether nothing but the fact asked for brings it attention, so that it was left in
-    )
+    needs_itself: bool = False  # whether nothing but the fact asked for leads there, so that it was left in
     decisive: Decisive | None = None  # the facts that decide, if they were asked for
 
     @property
