@@ -53,6 +53,30 @@ def test_it_goes_on_with_the_settings_it_had(call: Call, family: Path, tmp_path:
     assert_mistake(call, *other, "--validate", family, says=["given twice"])
 
 
+def test_it_begins_with_weights_that_are_there(call: Call, family: Path, tmp_path: Path) -> None:
+    first, out = tmp_path / "first", tmp_path / "weights"
+    assert call("pretrain", family, "--out", first, *SMALL).code == 0
+    few = ["--questions", "4", "--threads", "1", "--batch-size", "4"]
+    ended = call("pretrain", family, "--from", first, "--out", out, *few)
+    assert ended.code == 0, ended
+    made = json.loads((out / "weights.json").read_text())
+    assert made["card"]["start"]["name"] == "first" and made["config"]["model"]["n_dims"] == 4
+    assert "began with the weights of first" in (out / "MODEL_CARD.md").read_text()
+    new = ["pretrain", family, "--from", first, "--out"]
+    assert_mistake(call, *new, out, "--resume", says=["--from cannot go with --resume"])
+    assert_mistake(call, *new, tmp_path / "other", "--n-dims", "8", says=["'n_dims' is 4", "cannot become 8"])
+    assert_mistake(
+        call,
+        "pretrain",
+        family,
+        "--from",
+        family,
+        "--out",
+        tmp_path / "other",
+        says=[str(family), "--from takes"],
+    )
+
+
 def test_validation_facts_that_would_change_the_splits_are_refused(
     call: Call, family: Path, tmp_path: Path
 ) -> None:

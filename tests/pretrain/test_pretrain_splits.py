@@ -59,6 +59,24 @@ def test_hidden_facts_are_nowhere_in_the_graph(
     assert (split.graph.find_edges(*asked.T) < 0).all()
 
 
+@given(FACTS, SEEDS, st.floats(0.05, 0.9))
+def test_who_is_asked_for_is_in_the_graph(facts: Facts, seed: int, share: float) -> None:
+    """Wherever some fact can be hidden without taking an entity's last one."""
+    settings = PretrainingSettings(hide_pairs=0, least_hidden=share, most_hidden=share)
+    split = hide(facts, np.random.default_rng(seed), settings)
+    number = np.bincount(facts.triples[:, [0, 2]].ravel(), minlength=facts.n_entities)
+    heads, _, tails = facts.triples.T
+    if (np.where(heads == tails, number[heads] > 2, np.minimum(number[heads], number[tails]) > 1)).any():
+        left = np.unique(edges(split.graph)[:, [0, 2]])
+        assert np.isin(split.hidden[:, [0, 2]], left).all()
+    assert len(split.hidden) <= max(1, round(share * len(facts.triples)))
+
+
+def test_facts_that_are_all_their_entities_have_are_hidden_all_the_same() -> None:
+    couples = numbered([(f"m{i}", "husband", f"f{i}") for i in range(40)])
+    assert len(hide(couples, np.random.default_rng(0), PretrainingSettings()).hidden)
+
+
 @given(FACTS, SEEDS)
 def test_pairs_of_hidden_facts_are_not_joined(facts: Facts, seed: int) -> None:
     split = hide(facts, np.random.default_rng(seed), PretrainingSettings(hide_pairs=1))

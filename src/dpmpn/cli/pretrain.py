@@ -12,6 +12,8 @@ from dpmpn.cli.numbers import number
 from dpmpn.cli.output import JsonTarget, Output
 from dpmpn.cli.settings import with_options
 from dpmpn.cli.signals import stoppable
+from dpmpn.config import with_overrides
+from dpmpn.errors import ConfigError
 from dpmpn.pretrain.settings import PretrainingSettings, all_options, chosen, default_config
 from dpmpn.progress import Meter
 from dpmpn.wording import counted, duration, listed
@@ -40,6 +42,14 @@ def command(
             help="a graph to measure on, not used for training; may be repeated",
         ),
     ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="any-graph|FOLDER",
+            help="begin with the weights of the package, or of an earlier pre-training, instead of random ones",
+        ),
+    ] = None,
     max_minutes: Annotated[
         float | None, number(float, "--max-minutes", "end after this many minutes", above=0)
     ] = None,
@@ -65,11 +75,24 @@ def command(
     output = Output(json)
     from dpmpn.pretrain.folder import adopt, begun_with, create
     from dpmpn.pretrain.graphs import read_graphs
+    from dpmpn.train.tuning import check_sizes, sizes_of, start_named
 
+    if resume and start is not None:
+        raise ConfigError(
+            "--from cannot go with --resume: the pre-training has already started; leave it out"
+        )
+    begins = None if start is None else start_named(start)
     begun = begun_with(out) if resume else (default_config(), PretrainingSettings())
+    if begins is not None:
+        begun = with_overrides(begun[0], sizes_of(begins)), begun[1]
     config, drawn = chosen(settings, *begun)
+    if begins is not None:
+        check_sizes(begins, config.model)
     training, validation = read_graphs(graphs, validate or [])
-    (adopt if resume else create)(out, training, validation, config, drawn)
+    if resume:
+        adopt(out, training, validation, config, drawn)
+    else:
+        create(out, training, validation, config, drawn, begins)
     _introduce(output, training, validation)
     output.say(f"pre-training on {drawn.questions:,} questions in {out}; Ctrl-C saves and ends")
 

@@ -1,28 +1,30 @@
 """The folder of a pre-training: what it is made of, its checkpoint, its log, and the weights that come of it.
 
 pretraining.json     graphs, configuration and settings; a folder that has it is a pre-training
+start/               the weights that it begins with, where it was given some (see `train.pretrained`)
 checkpoint.json      the last checkpoint, with its checkpoint-*.safetensors
 log.jsonl            one line per stretch of training and per validation
 weights.safetensors  the average of the weights at the last validation, with weights.json and MODEL_CARD.md
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dpmpn.config import Config, from_dict, to_dict
 from dpmpn.errors import ConfigError, RunError
-from dpmpn.files import check_version, new_file, read_json, whole_folder, write_json
+from dpmpn.files import check_version, new_file, new_folder, read_json, whole_folder, write_json
 from dpmpn.pretrain.graphs import NamedGraph
 from dpmpn.pretrain.lanes import Places
 from dpmpn.pretrain.settings import PretrainingSettings
 from dpmpn.provenance import versions
 from dpmpn.settings import key_of
 from dpmpn.train.checkpoint import LossWindow, check_values, is_count, is_number, loss_window
+from dpmpn.train.pretrained import Pretrained, load_pretrained, write_pretrained
 
 FORMAT, VERSION = "dpmpn-pretraining", 1
-MANIFEST, LOG = "pretraining.json", "log.jsonl"
+MANIFEST, START, LOG = "pretraining.json", "start", "log.jsonl"
 _ADVICE = "copy the folder again, or pre-train again with another --out"
 _MAY_CHANGE = {"questions", "validate_every", "learning_rate", "threads", "checkpoint_every_seconds"}
 """Settings that another session may have: what was drawn so far does not depend on them."""
@@ -49,14 +51,19 @@ def create(
     validation: Sequence[NamedGraph],
     config: Config,
     settings: PretrainingSettings,
+    start: Pretrained | None = None,
 ) -> None:
-    """Make the folder of a new pre-training."""
+    """Make the folder of a new pre-training, from random weights or from those of another one."""
     if (folder / MANIFEST).is_file():
         raise RunError(
             f"{folder} already holds a pre-training; continue with --resume or choose another --out"
         )
     with whole_folder(folder) as new:
-        write_json(new / MANIFEST, _manifest(graphs, validation, config, settings))
+        manifest = _manifest(graphs, validation, config, settings)
+        if start is not None:
+            manifest["start"] = start.name
+            write_pretrained(new_folder(new / START), start.model, start.config, start.card)
+        write_json(new / MANIFEST, manifest)
         with new_file(new / LOG):
             pass  # no lines yet
 
@@ -73,6 +80,12 @@ def begun_with(folder: Path) -> tuple[Config, PretrainingSettings]:
         return from_dict(manifest.get("config") or {}), PretrainingSettings(**settings)
     except ConfigError as error:
         raise RunError(f"{folder / MANIFEST}: {error}; another version may have written it") from error
+
+
+def start_of(folder: Path) -> Pretrained | None:
+    """The weights that a pre-training begins with; None where they are random."""
+    name = _read_manifest(folder).get("start")
+    return None if name is None else replace(load_pretrained(folder / START), name=str(name))
 
 
 def adopt(
@@ -98,7 +111,7 @@ def adopt(
                 "it was or choose another --out"
             )
     if old != new:
-        write_json(folder / MANIFEST, now)
+        write_json(folder / MANIFEST, before | now)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:

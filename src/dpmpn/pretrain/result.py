@@ -13,7 +13,7 @@ from dpmpn.pretrain.graphs import NamedGraph
 from dpmpn.pretrain.settings import PretrainingSettings
 from dpmpn.pretrain.validation import HIDDEN
 from dpmpn.provenance import machine, versions
-from dpmpn.train.pretrained import write_pretrained
+from dpmpn.train.pretrained import Pretrained, write_pretrained
 
 CARD = "MODEL_CARD.md"
 
@@ -25,6 +25,7 @@ def write_result(
     config: Config,
     settings: PretrainingSettings,
     state: PretrainingState,
+    start: Pretrained | None,
 ) -> None:
     """Write the weights that a model has, all that is known of their making, and the card, in place of older ones."""
     made = {
@@ -40,6 +41,8 @@ def write_result(
         "versions": versions(),
         "machine": machine(),
     }
+    if start is not None:
+        made["start"] = {"name": start.name, "sha256": start.sha256, "card": start.card}
     write_pretrained(folder, model, config.replace(relation_network="kept", threads=0), made)
     write_text(folder / CARD, model_card(made))
 
@@ -67,6 +70,8 @@ def model_card(made: dict[str, Any]) -> str:
         f"| {_cell(graph['name'])} | {graph['facts']:,} | {graph['entities']:,} | {graph['relations']:,} |"
         for graph in graphs
     ]
+    if "start" in made:
+        lines += ["", _begun_with(made["start"])]
     lines += ["", "## How good they are", ""]
     if validation and validation["graphs"]:
         lines += [
@@ -100,6 +105,17 @@ def model_card(made: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _begun_with(start: dict[str, Any]) -> str:
+    """What was made of the weights before, in a sentence."""
+    card = start["card"]
+    names = ", ".join(_cell(str(graph["name"])) for graph in card.get("graphs", []))
+    sentence = (
+        f"They began with the weights of {_cell(start['name'])} (SHA-256 `{start['sha256'][:12]}`), which had seen "
+        f"{card.get('questions', 0):,} questions on {names}"
+    )
+    return f"{sentence}. {_begun_with(card['start'])}" if "start" in card else f"{sentence}."
 
 
 def _cell(name: str) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from dpmpn.data.graph import KnowledgeGraph, sorted_unique
 from dpmpn.data.leakage import MINIMAL_SHARE, pair_keys, repeated_relations
 from dpmpn.evaluate.known import KnownAnswers
+from dpmpn.kernels import Ints, kernel
 from dpmpn.pretrain.settings import PretrainingSettings
 
 FEWEST_FACTS = 20
@@ -66,11 +67,14 @@ def doubled_relations(facts: Facts, whole: KnowledgeGraph) -> np.ndarray:
 def hide(facts: Facts, draw: np.random.Generator, s: PretrainingSettings) -> Split:
     """Hide some facts, in some splits all others that join their entities, and in some a part of all others, too.
 
-    Where held-out facts of a graph are apart from all others, those that join their entities are hidden in all splits.
+    What is asked for leaves each entity another fact: nobody asks for an entity that the graph does not have. Where
+    held-out facts of a graph are apart from all others, those that join their entities are hidden in all splits.
     """
     triples, n_facts = facts.triples, len(facts.triples)
     count = round(draw.uniform(s.least_hidden, s.most_hidden) * n_facts)
-    hidden = np.sort(draw.permutation(n_facts)[: min(max(count, 1), s.most_hidden_facts)])
+    order, count = draw.permutation(n_facts), min(max(count, 1), s.most_hidden_facts)
+    spared = _sparing(triples, facts.n_entities, order, count)
+    hidden = np.sort(spared if len(spared) else order[:count])  # of pairs that nothing joins, all would stay
     is_gone = np.zeros(n_facts, bool)
     is_gone[hidden] = True
     if draw.random() < s.hide_pairs or facts.are_apart:
@@ -155,3 +159,26 @@ def _some_edges(
     drawn = (draw.random(len(of_entity)) * degree[of_entity]).astype(np.int64)
     edges: np.ndarray = graph.offsets[entities[of_entity]] + np.where(degree[of_entity] > count, drawn, nth)
     return edges
+
+
+@kernel
+def _sparing(triples: Ints, n_entities: int, order: Ints, count: int) -> Ints:
+    """The first rows in an order, at most so many, without which each entity still has a fact."""
+    left = np.zeros(n_entities, np.int64)  # facts of each entity; one with itself counts twice
+    for i in range(len(triples)):
+        left[triples[i, 0]] += 1
+        left[triples[i, 2]] += 1
+    chosen, n_chosen = np.empty(count, np.int64), 0
+    for row in order:
+        if n_chosen == count:
+            break
+        head, tail = triples[row, 0], triples[row, 2]
+        left[head] -= 1
+        left[tail] -= 1
+        if left[head] > 0 and left[tail] > 0:
+            chosen[n_chosen] = row
+            n_chosen += 1
+        else:
+            left[head] += 1
+            left[tail] += 1
+    return chosen[:n_chosen]

@@ -21,7 +21,7 @@ from dpmpn.engine.learning import Gradients
 from dpmpn.errors import Diverged
 from dpmpn.files.held import holding
 from dpmpn.models import build_model
-from dpmpn.pretrain.folder import LOG, PretrainingState, state_of
+from dpmpn.pretrain.folder import LOG, PretrainingState, start_of, state_of
 from dpmpn.pretrain.graphs import NamedGraph
 from dpmpn.pretrain.lanes import LaneResult
 from dpmpn.pretrain.result import write_result
@@ -102,7 +102,9 @@ class _Loop:
     ) -> None:
         self.folder, self.graphs, self.validation = folder, graphs, validation
         self.config, self.settings, self.log = config, settings, folder / LOG
-        self.model = build_model(0, 0, config.model, config.run.seed)
+        self.model, self.start = build_model(0, 0, config.model, config.run.seed), start_of(folder)
+        if self.start is not None:
+            self.model.load_state_dict(self.start.model.state_dict())
         self.optimiser = Adam(self.model, config.training)
         n_lanes = settings.batches_per_update
         self.state = PretrainingState(places=[[[0, 0] for _ in graphs] for _ in range(n_lanes)])
@@ -247,7 +249,7 @@ class _Loop:
                 if state.best is None or mrr > state.best["mrr"]:
                     state.best = {"position": state.position, "mrr": mrr}
             self._note_times()
-            write_result(self.folder, self.model, self.graphs, self.config, self.settings, state)
+            write_result(self.folder, self.model, self.graphs, self.config, self.settings, state, self.start)
         state.validated_position = state.position
         if rows:
             self._append("validation", {"mean": state.validation["mean"], "graphs": rows})

@@ -45,10 +45,10 @@ def tuned_config(
     And sentences that say why.
     """
     config, reasons = suitable_config(dataset, ANY_GRAPH)
-    sizes = {key: value for key, value in asdict(start.config.model).items() if key in _OF_WEIGHTS}
+    sizes = sizes_of(start)
     changed = {**sizes, "relation_network": "kept", "learning_rate": _LEARNING_RATE}
     config = with_overrides(with_overrides(config, changed), settings)
-    _check_sizes(start, config.model)
+    check_sizes(start, config.model)
     others = [reason for reason in reasons if reason.split(" = ")[0] not in changed]
     own = [f"{key} = {value}: as in {start.name}, which training begins from" for key, value in sizes.items()]
     own.append("relation_network = kept: it knows what relations are, so that each is looked at once")
@@ -66,13 +66,18 @@ def first_model(start: Pretrained, graph: KnowledgeGraph, config: Config) -> Mod
     batch, and one fact of many changes them little.
     """
     settings = config.model
-    _check_sizes(start, settings)
+    check_sizes(start, settings)
     check_memory(graph, settings)
     assert isinstance(start.model, AnyGraphNetwork) and isinstance(settings, AnyGraphSettings)
     return on_device(start.model.tuned_to(graph, settings), config.run.device)
 
 
-def _check_sizes(start: Pretrained, settings: ModelSettings) -> None:
+def sizes_of(start: Pretrained) -> dict[str, Any]:
+    """The settings that its weights were trained for."""
+    return {key: value for key, value in asdict(start.config.model).items() if key in _OF_WEIGHTS}
+
+
+def check_sizes(start: Pretrained, settings: ModelSettings) -> None:
     """Refuse settings that the weights do not fit."""
     if settings.name != ANY_GRAPH:
         raise ConfigError(
