@@ -213,9 +213,9 @@ def test_places_where_no_table_can_be(
         folder / "questions.csv" / "x.csv": "questions.csv is not a folder",
         tmp_path / "mine.csv": "already exists",
         tmp_path / "folder.csv": "already exists",
-        tmp_path / "table.txt": "end the name in",
-        tmp_path: "end the name in",
-        "": "end the name in",
+        tmp_path / "table.txt": "end it in",
+        tmp_path: "end it in",
+        "": "end it in",
         tmp_path / ("n" * 245 + ".csv"): "File name too long",
         tmp_path / ("n" * 300 + ".csv"): "File name too long",
     }

@@ -37,6 +37,7 @@ def test_the_public_names() -> None:
         *("load_dataset", "dataset_from_tuples", "Dataset", "KnowledgeGraph", "Config", "load_preset"),
         *("dataset_from", "SplitChoice"),
         *("Reasoner", "Prediction", "Predictions", "PredictionBatch", "Explanation", "WhyNot"),
+        *("Pattern", "LearntPatterns"),
         *("DpmpnError", "DataError", "UnknownName", "ConfigError", "RunError"),
     }
     assert all(hasattr(dpmpn, name) for name in dpmpn.__all__)

@@ -88,7 +88,8 @@ def test_lists_explanations_and_reasons_against_an_answer_rank_alike(reasoner: R
     assert any(hidden_before[a.answer] > a.rank for a in fitting)  # else nothing is told apart here
     for answer in fitting:
         why_not = fitting.why_not(answer.answer)
-        assert fitting.explain(answer.answer).answer.rank == answer.rank == why_not.rank
+        explanation = fitting.explain(answer.answer, keep_fact=True)
+        assert explanation.answer.rank == answer.rank == why_not.rank
         assert [r.name for r in why_not.by] == [a.answer for a in fitting[: answer.rank - 1]][:3]
         assert why_not.reason == ("first_answer" if answer.rank == 1 else "out_competed")
 

@@ -111,6 +111,7 @@ def calls(reasoner: Reasoner) -> dict[str, Callable[[Any], Any]]:
         "Reasoner.calibrate relation": lambda x: reasoner.calibrate(relation=x),
         "Reasoner.explain": lambda x: reasoner.explain("child4", "father", x),
         "Reasoner.why_not": lambda x: reasoner.why_not("child4", "father", x),
+        "Reasoner.patterns": reasoner.patterns,
         "Reasoner.evaluate": reasoner.evaluate,
         "Reasoner.evaluate limit": lambda x: reasoner.evaluate(limit=x),
         "Reasoner.with_facts": reasoner.with_facts,
@@ -136,6 +137,7 @@ def calls(reasoner: Reasoner) -> dict[str, Callable[[Any], Any]]:
 
 def test_every_public_name_is_called(reasoner: Reasoner) -> None:
     made = {"PredictionBatch", "Explanation", "Prediction", "Predictions", "WhyNot"}  # not by a person
+    made |= {"Pattern", "LearntPatterns"}
     errors = {name for name in dpmpn.__all__ if name.endswith(("Error", "UnknownName"))}
     assert {name.split(".")[0].split()[0] for name in calls(reasoner)} | made | errors == set(dpmpn.__all__)
 

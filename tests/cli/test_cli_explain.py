@@ -21,7 +21,7 @@ DRAWN = ["explanation.svg", "explanation.png", "explanation.html", "full.dot", "
 
 
 def test_the_text_is_printed(call: Call, trained: Path) -> None:
-    result = call("explain", trained, "child0", "mother", "mother0")
+    result = call("explain", trained, "child0", "mother", "mother0", "--keep-fact")
     assert result.code == 0, result
     assert result.out.startswith("Question: <child0, mother, ?>\nAnswer: mother0, ")
     assert "The graph already states this fact." in result.out
@@ -83,7 +83,7 @@ def test_json_goes_to_standard_output_alone(call: Call, trained: Path, tmp_path:
 
 
 def test_patterns_and_graphviz_text_can_be_printed(call: Call, trained: Path) -> None:
-    csv = call("explain", trained, "child0", "mother", "mother0", "--format", "csv")
+    csv = call("explain", trained, "child0", "mother", "mother0", "--format", "csv", "--keep-fact")
     assert csv.out.startswith(
         "pattern,share,sentence,relations,n_instances,heads,answers,support,confidence,"
     )
@@ -186,7 +186,7 @@ def test_a_stated_answer_is_explained_as_if_unknown(call: Call, trained: Path) -
 def test_labels_of_a_file(call: Call, trained: Path, tmp_path: Path) -> None:
     labels = tmp_path / "names.tsv"
     labels.write_text("id\tname\nmother0\tMaria\nmother\tis a child of\n")
-    result = call("explain", trained, "child0", "is a child of", "Maria", "--labels", labels)
+    result = call("explain", trained, "child0", "is a child of", "Maria", "--labels", labels, "--keep-fact")
     assert result.code == 0, result
     assert "Answer: Maria (mother0), " in result.out
     assert "child0 is a child of Maria." in result.out

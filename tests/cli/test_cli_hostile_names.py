@@ -71,11 +71,12 @@ def test_what_is_printed_does_nothing(hostile: Path, call: Call, name: str) -> N
 
 
 def test_tables_on_a_terminal_are_safe_and_exact_in_a_pipe(
-    hostile: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+    hostile: Path, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """CSV is data: a program gets the names, and a person sees them."""
-    asked = ["explain", hostile / "run", NAMES["child0"], NAMES["mother"], "--format", "csv"]
-    assert ESCAPE in call(*asked).out
+    """CSV is data: a program gets the names, and a person sees them; sentences are for people anywhere."""
+    asked = ["explain", hostile / "run", NAMES["child0"], NAMES["mother"], "--format", "csv", "--keep-fact"]
+    assert call(*asked, "--out", tmp_path).code == 0
+    assert ESCAPE in (tmp_path / "key_facts.csv").read_bytes().decode()
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert not SEEN.search(call(*asked).out)
 

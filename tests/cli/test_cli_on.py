@@ -60,7 +60,7 @@ def test_the_named_graph_is_asked(call: Call, trained: Path, others: Path, named
     result = call(name, trained, *rest, "--on", others)
     assert result.code == 0, result.err
     assert named == ["others"]
-    assert result.out.startswith("asked on ")
+    assert result.out.startswith("asking about ")
     json.loads(call(name, trained, *rest, "--on", others, "--json", "-").out)  # and nothing beside it
 
 

@@ -92,7 +92,7 @@ def test_a_stopped_run_says_how_to_go_on(
         (["child0", "mother", "--queries", "q.csv", "--out", "a.csv"], "not both; leave out 'child0'"),
         (["--queries", "q.csv", "--out", "a.csv", "--inverse"], "a column 'inverse'"),
         (["--queries", "no.csv", "--out", "a.csv"], "no such file"),
-        (["--queries", "q.csv", "--out", "a.doc"], "end the name in .csv"),
+        (["--queries", "q.csv", "--out", "a.doc"], "end it in .csv"),
         (["--queries", "q.csv", "--out", "no/a.csv"], "make it or choose another --out"),
     ],
 )

@@ -74,7 +74,9 @@ def test_asking_without_facts_is_asking_a_reasoner_that_lacks_them(reasoner, cas
     head, relation, target = ids(reasoner, (*question, answer))
     graphs = ChangedGraphs(reasoner.engine_beside, head, relation, target)
     nothing, found = graphs.without([[], [ids(reasoner, f) for f in facts]])
-    assert facts or found == nothing
+    assert facts or found.probability == pytest.approx(
+        nothing.probability, rel=1e-4
+    )  # float32 sums of a batch
     engine = reasoner.with_facts(remove=facts).engine
     expected = engine.answer(engine.asking_batch(np.array([head]), np.array([relation])))
     probabilities = expected.of_all(reasoner.graph.n_entities)[0]

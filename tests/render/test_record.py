@@ -43,7 +43,8 @@ def test_the_schema_is_one_and_describes_every_field() -> None:
     for place, part in _objects(schema(), "explanation"):
         if "properties" in part:
             assert part["additionalProperties"] is False, place
-            optional = {"why_not" if place == "explanation" else "provenance"}
+            asked_for = {"why_not", "with_fact", "decisive", "necessary", "sufficient"}
+            optional = asked_for if place == "explanation" else {"provenance"}
             assert set(part["required"]) == set(part["properties"]) - optional, place
 
 

@@ -306,7 +306,7 @@ def test_the_model_card_is_told(opened: Open) -> None:
     page.sees("#served", "family")
     page.click("#model summary")
     page.sees("#model-card", "n steps in agnn")
-    page.sees("#model-card", "facts to test with")
+    page.sees("#model-card", "test facts")
 
 
 def test_a_pattern_is_shown_alone_in_the_picture(opened: Open) -> None:

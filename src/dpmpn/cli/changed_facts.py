@@ -1,5 +1,6 @@
 """Who is asked, and on what: a run or the pre-trained model, another graph (--on), facts more or fewer."""
 
+import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -70,11 +71,11 @@ def loaded(run: str, on: str | None, settings: Mapping[str, str]) -> Reasoner:
 
 def _refuse_facts(run: str) -> None:
     """Say what to do where facts are named in the place of a run."""
-    from dpmpn.train.run_folder import RunFolder, run_path
+    from dpmpn.train.run_folder import CONFIG, run_path
 
     folder = run_path(run)
     if folder.is_dir():
-        is_facts = is_dataset(folder) and not RunFolder(folder).exists()
+        is_facts = is_dataset(folder) and not os.path.lexists(folder / CONFIG)  # a broken run is still a run
     else:
         is_facts = folder.is_file() or find_dataset(run) is not None
     if not is_facts:

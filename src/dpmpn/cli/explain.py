@@ -150,6 +150,8 @@ def command(
         if name is not None:
             reasoner.graph.entities.id(name)  # refused before anything is printed
     is_text = json is None and formats == ["text"]
+    if is_text and (more or fewer) and not predictions:
+        return  # what became of the answer is said, and there is no other to explain
     explanation, others = _explained(output, predictions, answer, why_not or [], is_text, keep_fact)
     if decisive:
         with output.busy("asking again"):

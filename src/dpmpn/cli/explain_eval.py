@@ -33,7 +33,8 @@ _LEFT_OUT = {
 _NEEDED = ("Fidelity+", "lost", "rank worse")
 _ENOUGH = ("Fidelity-", "rank kept")
 _PATHS = ("HΔR@5", "facts@5")
-_DECISIVE = ("lost", "rank worse", "rank kept", "lost@20", "Fid+@20", "HΔR@20", "HΔR@5f")
+_SETS = ("lost", "rank worse", "rank kept")  # of the sets that decide
+_MOST_LOST = ("lost@20", "Fid+@20", "HΔR@20", "HΔR@5f")
 _CHOICES = {
     "decisive": "asking again",
     "single": "each alone",
@@ -223,21 +224,27 @@ def _show_decisive(output: Output, group: dict[str, Any], without_prior: dict[st
         parts["where the prior does not decide"] = without_prior
     for name, part in parts.items():
         output.say(f"As many facts chosen in other ways, {name}: {part['predictions']:,}")
-        made = table("chosen by", *_DECISIVE, right=_DECISIVE, whole=True)
-        for choice, title in _CHOICES.items():
-            necessary, lost = part["necessary"]["by_choice"][choice], part["most_lost"]["by_choice"][choice]
-            few, alone = part["most_lost_few"]["by_choice"][choice], part["sufficient"]["by_choice"][choice]
-            made.add_row(
-                title,
-                _value(necessary["probability_lost"]),
-                _value(necessary["rank_worse"]),
-                _value(alone["rank_kept"]),
-                _value(lost["probability_lost"]),
-                _value(lost["fidelity_plus"]),
-                _value(lost["rank_worse"]),
-                _value(few["rank_worse"]),
-            )
-        output.show(made)
+        rows = {title: _decisive_cells(part, choice) for choice, title in _CHOICES.items()}
+        whole = _table("chosen by", rows, (*_SETS, *_MOST_LOST))
+        for made in (
+            [whole] if output.fits(whole) else [_table("chosen by", rows, c) for c in (_SETS, _MOST_LOST)]
+        ):
+            output.show(made)
+
+
+def _decisive_cells(part: dict[str, Any], choice: str) -> dict[str, str]:
+    necessary, alone, lost, few = (
+        part[name]["by_choice"][choice] for name in ("necessary", "sufficient", "most_lost", "most_lost_few")
+    )
+    return {
+        "lost": _value(necessary["probability_lost"]),
+        "rank worse": _value(necessary["rank_worse"]),
+        "rank kept": _value(alone["rank_kept"]),
+        "lost@20": _value(lost["probability_lost"]),
+        "Fid+@20": _value(lost["fidelity_plus"]),
+        "HΔR@20": _value(lost["rank_worse"]),
+        "HΔR@5f": _value(few["rank_worse"]),
+    }
 
 
 def _mean(estimate: dict[str, Any] | None) -> str:
@@ -278,7 +285,7 @@ def _show_rows(
 
 
 def _table(what: str, rows: dict[str, dict[str, str]], columns: tuple[str, ...]) -> Table:
-    made = table(what, *columns, right=columns if what == "evidence" else (what, *columns), whole=True)
+    made = table(what, *columns, right=(what, *columns) if what == "paths" else columns, whole=True)
     for name, cells in rows.items():
         made.add_row(name, *(cells[column] for column in columns))
     return made

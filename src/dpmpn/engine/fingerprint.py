@@ -3,15 +3,17 @@
 import hashlib
 import json
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpmpn.data.dataset import SPLITS, Dataset
-from dpmpn.engine.engine import Engine
+
+if TYPE_CHECKING:
+    from dpmpn.engine.engine import Engine
 
 
-def fingerprint(engine: Engine, dataset: Dataset) -> dict[str, Any]:
+def fingerprint(engine: "Engine", dataset: Dataset) -> dict[str, Any]:
     """What answers depend on: horizon, seed, and a hash of weights, settings, graph, names, labels and splits."""
     graph, config = dataset.graph, engine.config
     arrays: list[Any] = []

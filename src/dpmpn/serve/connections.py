@@ -8,10 +8,12 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dpmpn.serve.guard import LATE, LET_IN, Guard
+from dpmpn.serve.problems import Problem
 
 _MOST = 800  # a process may often have no more than 1024 files and connections
 _PART = 1 << 16  # bytes that are read at once, so that no more than these wait behind a request
 _LEAVING_SECONDS = 2.0  # for a client to stop sending once it is refused
+_NO_HTTP = "this is not HTTP, or its head or address is too long; send a shorter one"
 
 
 class Connection(H11Protocol):
@@ -106,9 +108,10 @@ class Connection(H11Protocol):
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.close()
             return
-        headers = [("content-type", "text/plain; charset=utf-8"), ("connection", "close")]
+        refusal = Problem("invalid_request", _NO_HTTP, status=400).response()
+        headers = [*refusal.raw_headers, (b"connection", b"close")]
         answer = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
-        for event in (answer, h11.Data(data=msg.encode("ascii")), h11.EndOfMessage()):
+        for event in (answer, h11.Data(data=bytes(refusal.body)), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self._is_leaving = True
         self.transport.write_eof()
