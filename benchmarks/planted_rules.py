@@ -184,7 +184,7 @@ def show(report: dict[str, Any]) -> None:
 def write(path: Path, reports: list[dict[str, Any]]) -> None:
     """Write all reports and the command that made them."""
     text = json.dumps({"command": " ".join(["python", *sys.argv]), "runs": reports}, indent=2) + "\n"
-    write_whole(path, lambda file: file.write_text(text, "utf-8"))
+    write_whole(path, lambda file: file.write(text.encode()))
 
 
 def main() -> None:
