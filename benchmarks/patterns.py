@@ -147,6 +147,13 @@ def total(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return sums
 
 
+def command(options: argparse.Namespace) -> str:
+    """The command that makes the same report of any run, without the paths of a machine."""
+    own = {str(options.run): "RUN", str(options.json): "FILE"}
+    words = (word if word == "demo" else own.get(word, word) for word in sys.argv[1:])
+    return " ".join(["python benchmarks/patterns.py", *words])
+
+
 def main() -> None:
     """Compare each relation and write all of them to one file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -185,7 +192,7 @@ def main() -> None:
         )
         if options.json:  # after each, so that what is finished is not lost
             report = {
-                "command": " ".join(["python", *sys.argv]),
+                "command": command(options),
                 "dataset": reasoner.dataset.name,
                 "all": total(rows),
                 "relations": rows,
